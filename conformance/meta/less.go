@@ -196,7 +196,7 @@ func (w Way) stated(h *trace.Header, place [2]bool) (s recording.Stated) {
 			s.Tap, _ = recording.ParseTap(h.Conns[0].Ends[side].Addr.String()) // an address is never an error
 		}
 	}
-	s.QP = func(host netip.Addr, q *engine.QP) (start bool, err error) {
+	s.QP = func(host netip.Addr, q *engine.QP, _ map[string]string) (start bool, err error) {
 		for i := range h.Conns {
 			for _, e := range h.Conns[i].Ends {
 				if e.Addr == host && e.QP.QPN == q.QPN && e.Known {

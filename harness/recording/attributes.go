@@ -16,14 +16,16 @@ type Stated struct {
 	QP  Attributes // nil: the attributes of QPs are unknown
 }
 
-// Attributes sets the attributes of the QP of a host that are stated; q has those that frames show. Start reports
-// whether the first PSN is stated. It is an error if the rules need further attributes.
-type Attributes func(host netip.Addr, q *engine.QP) (start bool, err error)
+// Attributes sets the attributes of the QP of a host that are stated; q has those that frames show. Told are those that
+// the messages tell that set up the connection, by the keys of a qp statement of a Spec; a statement overrides them.
+// Start reports whether the first PSN is stated. It is an error if the rules need further attributes.
+type Attributes func(host netip.Addr, q *engine.QP, told map[string]string) (start bool, err error)
 
 // Use says what became of the attributes that the user stated.
 type Use struct {
 	Stated bool
 	Why    string // why they are not used; "" when they are
+	Told   bool   // of some QPs the set-up of their connection told some
 }
 
 // complete sets the attributes of all QPs as they are stated. Rules take an end with known attributes for one that the
@@ -34,7 +36,7 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 		return nil
 	}
 	conns, use := slices.Clone(r.Header.Conns), &r.Capture.Attributes
-	use.Stated = true
+	use.Stated, use.Told = true, len(l.met) > 0
 	if r.Header.Inferred && r.Header.Taps != [2]bool{true, true} {
 		use.Why = "the place of the tap is inferred from times: state it with --tap"
 	}
@@ -43,7 +45,11 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 		use.Why = cmp.Or(use.Why, defect(c))
 		for side := range c.Ends {
 			e, peer := &c.Ends[side], &c.Ends[1-side]
-			start, err := of(e.Addr, &e.QP)
+			met, told := i < len(l.met), map[string]string(nil)
+			if met {
+				told = l.met[i].of(e)
+			}
+			start, err := of(e.Addr, &e.QP, told)
 			switch {
 			case err != nil && e.QP.QPN == 0:
 				use.Why = cmp.Or(use.Why, "nothing shows the number of a QP of "+e.Addr.String())
@@ -51,9 +57,8 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 				return err
 			}
 			e.Known, peer.QP.RecvPSN = true, e.QP.SendPSN
-			begins := start || i < len(l.met) // those of met were set up in the capture
 			w, back := l.flows[flowKey{e.Addr, peer.Addr, peer.QP.QPN}], l.flows[flowKey{peer.Addr, e.Addr, e.QP.QPN}]
-			use.Why = cmp.Or(use.Why, beginning(w, back, e, begins))
+			use.Why = cmp.Or(use.Why, beginning(w, back, e, start || met))
 		}
 	}
 	if use.Why == "" {

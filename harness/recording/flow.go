@@ -100,7 +100,8 @@ func (l *learner) header() trace.Header {
 	}
 	l.pair()
 	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
-	for _, c := range l.met {
+	for _, m := range l.met {
+		c := trace.Conn{Ends: m.ends}
 		for i := range c.Ends {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {

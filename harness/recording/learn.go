@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -30,7 +29,7 @@ type learner struct {
 	sizes    tally    // payload bytes of FIRST and MIDDLE packets that are a path MTU
 	reqs     map[commID]*roce.REQ
 	reps     map[commID]psn.PSN // start PSNs of the REPs that accepted a connection, by their sender
-	met      []trace.Conn       // connections from messages of the communication manager; sides not yet decided
+	met      []*setUp           // connections from messages of the communication manager; sides not yet decided
 	survey   survey
 	votes    map[netip.Addr]*[2]int // votes of the taps for sides A and B, by address
 	bad      uint64                 // damaged frames
@@ -224,11 +223,6 @@ func (l *learner) management(h *roce.Frame) {
 			return
 		}
 		delete(l.reqs, commID{h.Dst, m.Remote})
-		// StartingPSN of each message is the start PSN of its receiver.
-		active := trace.End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(),
-			SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
-		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(),
-			SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
 		id := commID{h.Src, m.Local}
 		if start, known := l.reps[id]; known && start == m.StartingPSN {
 			return // it is sent again
@@ -238,6 +232,6 @@ func (l *learner) management(h *roce.Frame) {
 			return
 		}
 		l.reps[id] = m.StartingPSN
-		l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
+		l.met = append(l.met, newSetUp(trace.End{Addr: h.Dst}, trace.End{Addr: h.Src}, req, m))
 	}
 }

@@ -84,8 +84,8 @@ func parse(text string) (s statement, err error) {
 }
 
 // Of implements recording.Attributes.
-func (l *List) Of(host netip.Addr, q *engine.QP) (start bool, err error) {
-	is := scenario.Attributes{}
+func (l *List) Of(host netip.Addr, q *engine.QP, told map[string]string) (start bool, err error) {
+	is := scenario.Attributes(told)
 	for i := range l.all {
 		s := &l.all[i]
 		if (!s.host.IsValid() || s.host == host) && (s.qpn == 0 || s.qpn == q.QPN) {

@@ -26,7 +26,7 @@ func TestLaterOverrides(t *testing.T) {
 		starts  bool
 	}{{"10.0.0.2", 0x11, 14, 0, false}, {"10.0.0.1", 0x12, 18, 64, false}, {"10.0.0.1", 0x11, 18, 64, true}} {
 		q := engine.QP{QPN: c.qpn, MTU: 1024, SendPSN: 3}
-		starts, err := l.Of(netip.MustParseAddr(c.host), &q)
+		starts, err := l.Of(netip.MustParseAddr(c.host), &q, nil)
 		if err != nil || starts != c.starts || q.Timeout != c.timeout || q.QueueDepth != c.depth || q.MTU != 1024 ||
 			q.MaxDestRd != 8 || q.Params["cap"] != "110" || (q.SendPSN == 7) != c.starts {
 			t.Errorf("%+v: %v, %v, %+v", c, starts, err, q)
@@ -65,7 +65,7 @@ func TestMistakes(t *testing.T) {
 		}
 		l, err := Parse(qps, params, irn.Implementation())
 		if err == nil {
-			if _, err = l.Of(netip.MustParseAddr("10.0.0.1"), &engine.QP{QPN: 0x11}); err == nil {
+			if _, err = l.Of(netip.MustParseAddr("10.0.0.1"), &engine.QP{QPN: 0x11}, nil); err == nil {
 				err = l.Unused()
 			}
 		}

@@ -215,7 +215,11 @@ func (o *JudgeOptions) knowledge(use *recording.Use) string {
 	case use.Why != "":
 		return "unknown: those that the user states are not used, because " + use.Why
 	}
-	return "as the user states them" + o.QPs.Presumed(o.Schemes[cmp.Or(o.Scheme, ForeignScheme)])
+	how := "as the user states them"
+	if use.Told {
+		how += ", and otherwise as the set-up of the connections agrees on them"
+	}
+	return how + o.QPs.Presumed(o.Schemes[cmp.Or(o.Scheme, ForeignScheme)])
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

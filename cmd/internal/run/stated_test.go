@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,38 @@ func TestStatedAttributes(t *testing.T) {
 	if _, err := stating(t, path, []string{whole, "192.0.2.9 qd=1"}, nil); err == nil ||
 		!strings.Contains(err.Error(), path+`: --qp "192.0.2.9 qd=1": the capture has no such QP`) {
 		t.Errorf("a QP that is not there: %v", err)
+	}
+}
+
+// TestAttributesOfASetUp: what the messages agree on that set up a connection need not be stated, nor where it begins.
+func TestAttributesOfASetUp(t *testing.T) {
+	r, err := record.Run(t.Context(), mustSpec(t, "seed 3\nlink rate=1G delay=1ms\nparam cap=60\ncm on\n"+
+		"loss random p=1%\nqp rd=9 dest-rd=9 rnr=3\nload write msg=64KiB count=20\n"), irn.Implementation())
+	must(t, err)
+	wires, err := degrade.Wires(r.Header, r.Play)
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "both.pcapng")
+	must(t, os.WriteFile(path, degrade.Views[0].Of(wires[0]).File(), 0o600))
+	for _, c := range []struct {
+		qp, line string
+		cap      rule.Status
+	}{
+		{"timeout=14 retry=7 min-rnr=12 access=wra", "as the user states them, and otherwise as the set-up of the " +
+			"connections agrees on them", rule.Fail},
+		{"timeout=14 retry=7 access=wra", "it does not say min-rnr: rules need", rule.Error},
+		{"retry=7 min-rnr=12 access=wra", "it does not say timeout: rules need", rule.Error}, // the REQ tells the other end's
+	} {
+		result, err := stating(t, path, []string{c.qp}, []string{"cap=30"})
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = strings.Join(result.Notes, "\n")
+			if v := verdict(result, "IRN-FC-001"); v.Status != c.cap {
+				t.Errorf("%q: %v %s, want %v", c.qp, v.Status, v.Reason, c.cap)
+			}
+		}
+		if !strings.Contains(text, c.line) {
+			t.Errorf("%q: %q, want %q", c.qp, text, c.line)
+		}
 	}
 }
 
