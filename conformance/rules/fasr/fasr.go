@@ -3,7 +3,8 @@
 // Two reference machines are derived from the wire alone: the answers that a receiver owes to the packets that reached
 // it (package selective), and the packets that a sender must send again after the answers that reached it (sender.go).
 // Rules compare a device with them. State of the paper that no packet shows, such as the pool, is read from the
-// variables that an engine reports, by the paper's names (probe.go).
+// variables that an engine reports, by the paper's names (probe.go). A sender that reports nothing is judged too: its
+// timeouts follow from the attributes (clock.go), and whether its pool suffices from what is in flight (pool.go).
 //
 // Devices are judged at their ports. Packets that left the engine before it processed a loss still leave, so
 // rule.Handed new packets are allowed. A device whose pool is exhausted correctly goes back N. From then on its answers

@@ -7,6 +7,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
+// pool tells whether the SR pool of the requester's host may be exhausted, where the host does not report that.
+type pool struct {
+	c      *rule.Context
+	flight int  // most requests that were in flight
+	reads  bool // there were READs, whose data need blocks as well
+}
+
+// exhausted is the doubt about packets that are sent again, where the pool may be exhausted.
+const exhausted = "the requester's SR pool may be exhausted, after which it goes back N"
+
+// sends processes a request that is new.
+func (p *pool) sends(s *rule.Sight) {
+	p.flight = max(p.flight, 1+s.Pkt.PSN.Sub(p.c.UNA))
+	p.reads = p.reads || s.Pkt.Opcode.IsRead()
+}
+
+// may reports whether the pool may be exhausted: others use it too, or it does not suffice for what was in flight. The
+// first and the last block of a list may be used in part.
+func (p *pool) may() bool {
+	if p.c.Offers(rule.Probes) {
+		return false
+	}
+	bits := max(1, parameter(p.c, "block_bits", 10))
+	return !p.c.Sole() || p.reads || parameter(p.c, "units", 20) == 0 ||
+		parameter(p.c, "blocks", 70) < p.flight/bits+2
+}
+
 var unitsInUse = state("FASR-POOL-001",
 	"A QP holds one SR state unit while any of its places is in recovery, and none otherwise", "FASR III-C1",
 	"When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is set to 0, and can "+

@@ -20,8 +20,28 @@ func (m *sender) event(e *trace.Event) {
 		// An ACK was at the port and not processed, the timer is that of READ responses, or go-back-N restarts.
 		m.hush()
 	default:
-		m.timeout()
+		m.timeout(e.At)
 	}
+}
+
+// expires takes a retransmission that no answer asked for in time, after long enough, for a sign that the timer has
+// expired.
+func (m *sender) expires(s *rule.Sight) {
+	switch at, ok := m.clock.expires(s); {
+	case !ok:
+	case s.Pkt.PSN != m.c.UNA, s.Pkt.Opcode.IsRead(), m.asked(s), m.quietUntil, m.contradicted():
+		m.hush()
+	default:
+		m.timeout(at)
+	}
+}
+
+// asked reports whether an answer may have asked for a retransmission.
+func (m *sender) asked(s *rule.Sight) bool {
+	p := s.Pkt.PSN
+	return m.excused[p] || slices.ContainsFunc(m.batches, func(b batch) bool {
+		return slices.Contains(b.wait, p) && !m.c.Late(rule.Requester, b.at, rule.Patience, s.At)
+	})
 }
 
 // hush stops comparing until everything sent so far is acknowledged.
@@ -32,12 +52,13 @@ func (m *sender) hush() {
 	m.forgive()
 }
 
-func (m *sender) timeout() {
+// timeout is a timeout, at the earliest at the given time.
+func (m *sender) timeout(at vtime.Time) {
 	m.expired = m.c.Now()
 	for i := range m.batches {
 		b, port := &m.batches[i], m.c.Port
 		// Otherwise it may be on the line, or wait for it.
-		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) {
+		if at.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, at)) {
 			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
 		}
 	}
@@ -94,11 +115,23 @@ func (m *sender) sentAgain(s *rule.Sight) {
 	if !forbidden && m.ignored.forbids(p) {
 		why, forbidden = noFNACK, true
 	}
-	if forbidden {
-		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, but no answer asks for it", s)
-		return
+	text := " is sent again, but no answer asks for it"
+	if !forbidden {
+		why, text = m.latest(), " is sent again, but is in no gap"
 	}
-	m.judge(&batch{why: m.latest()}, m.c.Rel(p)+" is sent again, but is in no gap", s)
+	if m.pool.may() {
+		m.off, m.batches = true, nil
+	}
+	m.judge(&batch{why: why}, m.c.Rel(p)+text, s)
+}
+
+// fails reports a problem that a sight shows, or a doubt where the sender may go back N.
+func (m *sender) fails(problem string) {
+	if m.off {
+		m.c.Doubt(exhausted)
+	} else {
+		m.c.Fail(rule.Requester, problem)
+	}
 }
 
 // latest returns the reason that an unexpected retransmission is attributed to. After a first SACK that is the gap.
@@ -147,6 +180,6 @@ func (m *sender) end(at vtime.Time) {
 }
 
 const (
-	senderTap = rule.TapRequester | rule.Attributes | rule.Probes
+	senderTap = rule.TapRequester | rule.Attributes
 	ofSender  = rule.RequestOut | rule.ResponseIn
 )

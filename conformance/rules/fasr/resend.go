@@ -62,7 +62,7 @@ var retransmissionsFirst = define(rule.Rule{
 			case problem == "" && len(b.all) > 0:
 				c.Met()
 			case problem != "" && b.why == nothing:
-				c.Fail(rule.Requester, problem)
+				m.fails(problem)
 			}
 		}
 		return m.check()
@@ -119,10 +119,10 @@ var isolatedCostsOne = define(rule.Rule{
 	Title: "An isolated loss costs exactly one retransmission",
 	Source: rule.Source{Ref: "FASR III-B", Requirement: "If QP loses only one packet, it means the receive next " +
 		"(RCV-NXT) is lost, and all subsequent packets are in order."},
-	Needs: rule.Both | rule.Fates | rule.Probes, Sees: rule.Requests | rule.Responses,
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
 	Stimulus: "one lost packet with others behind it",
 	New: func(c *rule.Context) rule.Check {
-		l := lone{c: c, expired: vtime.Never}
+		l := lone{c: c, expired: vtime.Never, pool: pool{c: c}, clock: newClock(c)}
 		return rule.Check{Sight: l.sight, Event: l.event}
 	},
 })
@@ -140,6 +140,8 @@ type lone struct {
 	sacked  bool       // a SACK reported the loss
 	sent    int        // retransmissions since the loss
 	expired vtime.Time // the latest timeout; Never before
+	pool    pool
+	clock   clock
 }
 
 func (l *lone) event(e *trace.Event) {
@@ -150,8 +152,24 @@ func (l *lone) event(e *trace.Event) {
 	}
 }
 
+// requester follows the timer and the pool of the requester.
+func (l *lone) requester(s *rule.Sight) {
+	l.clock.sight(s)
+	switch s.Relation {
+	case rule.First:
+		l.pool.sends(s)
+	case rule.Again:
+		if _, ok := l.clock.expires(s); ok {
+			l.open, l.expired = false, s.At
+		}
+	}
+}
+
 func (l *lone) sight(s *rule.Sight) {
 	c, p := l.c, s.Pkt
+	if s.Point.AtRequester() {
+		l.requester(s)
+	}
 	switch {
 	case s.Point == trace.RequesterOut && s.Rec.Lost():
 		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead() && sinceTimeout(s.At,
@@ -184,7 +202,11 @@ func (l *lone) close() {
 		return // no SACK reported the loss
 	}
 	l.c.Met()
-	if l.sent != 1 {
+	switch {
+	case l.sent == 1:
+	case l.pool.may():
+		l.c.Doubt(exhausted)
+	default:
 		l.c.FailAt(l.at, l.index, rule.Requester,
 			l.c.Rel(l.psn)+" is lost alone, but the number of retransmissions is not one")
 	}

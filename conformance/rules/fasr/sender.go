@@ -61,6 +61,8 @@ type sender struct {
 	ignored    ignored            // and the FNACKs that forbid others
 	excused    map[psn.PSN]bool   // of batches that another input replaced: some may have left the engine already
 	expired    vtime.Time         // the latest timeout, or FNACK that was acted on; Never before
+	pool       pool
+	clock      clock
 }
 
 // senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
@@ -73,7 +75,7 @@ func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
 			case problem == "":
 				c.Met()
 			case s != nil:
-				c.Fail(rule.Requester, problem)
+				m.fails(problem)
 			default:
 				c.FailAt(b.at, b.index, rule.Requester, problem)
 			}
@@ -85,7 +87,7 @@ func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
 func newSender(c *rule.Context) *sender {
 	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{},
 		ignored: ignored{left: map[psn.PSN]int{}}, expired: vtime.Never,
-		off: switched(c, "lostcnt_credit")}
+		off: switched(c, "lostcnt_credit"), pool: pool{c: c}, clock: newClock(c)}
 }
 
 func (m *sender) check() rule.Check {
@@ -93,13 +95,16 @@ func (m *sender) check() rule.Check {
 }
 
 func (m *sender) sight(s *rule.Sight) {
+	m.clock.sight(s)
 	if m.off {
 		return
 	}
 	switch {
 	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
+		m.expires(s)
 		m.sentAgain(s)
 	case s.Point == trace.RequesterOut:
+		m.pool.sends(s)
 		m.sentNew(s)
 	case s.Point == trace.RequesterIn && s.Intact() && m.c.Started && m.c.Addressed(s):
 		m.heard(s)
