@@ -116,8 +116,8 @@ func (c *Context) Now() vtime.Time { return c.judge.here.at }
 // Offers reports whether the trace shows all of v; for evidence that a check uses but does not need.
 func (c *Context) Offers(v Vantage) bool { return c.have&v == v }
 
-// Sole reports whether the trace has shown no requests but those of this half-conversation.
-func (c *Context) Sole() bool { return c.Alone && c.owner.halves[c.Index][c.Req.Other()&1] == nil }
+// Sole reports whether the trace has shown no requests but those of a half-conversation.
+func Sole(c *Context) bool { return c.Alone && c.owner.halves[c.Index][c.Req.Other()&1] == nil }
 
 // Rel prints p relative to the first PSN of the half-conversation: "psn=+2".
 func (c *Context) Rel(p psn.PSN) string { return fmt.Sprintf("psn=%+d", p.Sub(c.Start)) }

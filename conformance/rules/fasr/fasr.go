@@ -4,7 +4,7 @@
 // it (package selective), and the packets that a sender must send again after the answers that reached it (sender.go).
 // Rules compare a device with them. State of the paper that no packet shows, such as the pool, is read from the
 // variables that an engine reports, by the paper's names (probe.go). A sender that reports nothing is judged too: its
-// timeouts follow from the attributes (clock.go), and whether its pool suffices from what is in flight (pool.go).
+// timeouts follow from the attributes, and whether its pool suffices from what is in flight (pool.go).
 //
 // Devices are judged at their ports. Packets that left the engine before it processed a loss still leave, so
 // rule.Handed new packets are allowed. A device whose pool is exhausted correctly goes back N. From then on its answers
@@ -15,7 +15,9 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/timeout"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Rules returns the family in the order of IDs.
@@ -61,6 +63,12 @@ func parameter(c *rule.Context, name string, def int) int {
 		return n
 	}
 	return def
+}
+
+// newClock returns the clock of the requester, whose timeout depends on the parameter rtt as well.
+func newClock(c *rule.Context) *timeout.Clock {
+	rtt, _ := vtime.ParseDuration(c.Attr.Params["rtt"])
+	return timeout.NewClock(c, rtt)
 }
 
 // switched reports whether a boolean parameter of the scheme is true.

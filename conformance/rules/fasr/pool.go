@@ -30,7 +30,7 @@ func (p *pool) may() bool {
 		return false
 	}
 	bits := max(1, parameter(p.c, "block_bits", 10))
-	return !p.c.Sole() || p.reads || parameter(p.c, "units", 20) == 0 ||
+	return !rule.Sole(p.c) || p.reads || parameter(p.c, "units", 20) == 0 ||
 		parameter(p.c, "blocks", 70) < p.flight/bits+2
 }
 

@@ -27,7 +27,7 @@ func (m *sender) event(e *trace.Event) {
 // expires takes a retransmission that no answer asked for in time, after long enough, for a sign that the timer has
 // expired.
 func (m *sender) expires(s *rule.Sight) {
-	switch at, ok := m.clock.expires(s); {
+	switch at, ok := m.clock.Expires(s); {
 	case !ok:
 	case s.Pkt.PSN != m.c.UNA, s.Pkt.Opcode.IsRead(), m.asked(s), m.quietUntil, m.contradicted():
 		m.hush()

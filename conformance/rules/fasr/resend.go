@@ -2,6 +2,7 @@ package fasr
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/timeout"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -141,7 +142,7 @@ type lone struct {
 	sent    int        // retransmissions since the loss
 	expired vtime.Time // the latest timeout; Never before
 	pool    pool
-	clock   clock
+	clock   *timeout.Clock
 }
 
 func (l *lone) event(e *trace.Event) {
@@ -154,12 +155,12 @@ func (l *lone) event(e *trace.Event) {
 
 // requester follows the timer and the pool of the requester.
 func (l *lone) requester(s *rule.Sight) {
-	l.clock.sight(s)
+	l.clock.Sight(s)
 	switch s.Relation {
 	case rule.First:
 		l.pool.sends(s)
 	case rule.Again:
-		if _, ok := l.clock.expires(s); ok {
+		if _, ok := l.clock.Expires(s); ok {
 			l.open, l.expired = false, s.At
 		}
 	}

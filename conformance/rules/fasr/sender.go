@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/timeout"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -62,7 +63,7 @@ type sender struct {
 	excused    map[psn.PSN]bool   // of batches that another input replaced: some may have left the engine already
 	expired    vtime.Time         // the latest timeout, or FNACK that was acted on; Never before
 	pool       pool
-	clock      clock
+	clock      *timeout.Clock
 }
 
 // senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
@@ -95,7 +96,7 @@ func (m *sender) check() rule.Check {
 }
 
 func (m *sender) sight(s *rule.Sight) {
-	m.clock.sight(s)
+	m.clock.Sight(s)
 	if m.off {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
+	"github.com/rdma-gauntlet/gauntlet/conformance/timeout"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -16,18 +16,16 @@ import (
 type model struct {
 	expired func(at vtime.Time) // called at a timeout, at its earliest time, before the model changes; may be nil
 
-	c     *rule.Context
-	one   bool            // the requester is configured with rto=one
-	crt   psn.PSN         // newest PSN that a RACK has named, or UNA-1
-	una   psn.PSN         // UNA at the latest sight
-	list  []wanted        // retransmissions due, in queue order
-	timer selective.Timer // of a requester that does not report timeouts
+	c    *rule.Context
+	one  bool     // the requester is configured with rto=one
+	crt  psn.PSN  // newest PSN that a RACK has named, or UNA-1
+	una  psn.PSN  // UNA at the latest sight
+	list []wanted // retransmissions due, in queue order
 
-	void  bool       // go-back-N is in force
-	until psn.PSN    // PSN at which it ends
-	stale bool       // the latest RACK named no newer packet
-	heard rule.Heard // UNA, as far as the requester knows it
-	reply vtime.Time // arrival of the latest response
+	void  bool    // go-back-N is in force
+	until psn.PSN // PSN at which it ends
+	stale bool    // the latest RACK named no newer packet
+	clock *timeout.Clock
 }
 
 // wanted is a packet that must be sent again.
@@ -42,7 +40,7 @@ const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
 	return &model{c: c, one: c.Attr.Params["rto"] == "one", crt: c.Start.Prev(), una: c.Start,
-		heard: rule.HeardOf(c.Start), timer: selective.NewTimer(c)}
+		clock: timeout.NewClock(c)}
 }
 
 // response processes a response that arrives, and reports whether it is a valid RACK.
@@ -52,7 +50,7 @@ func (m *model) response(s *rule.Sight) bool {
 		return false
 	}
 	m.settle()
-	m.reply = s.At
+	m.clock.Sight(s)
 	switch {
 	case isRACK(p):
 		return m.rack(s)
@@ -69,8 +67,6 @@ func (m *model) settle() {
 		return
 	}
 	m.una = c.UNA
-	m.heard.Moved(c.UNA, m.reply)
-	m.timer.Starts(c.UNA, m.reply)
 	m.crt = psn.Max(m.crt, c.UNA.Prev())
 	for len(m.list) > 0 && m.list[0].psn.Less(c.UNA) {
 		m.list = m.list[1:]
@@ -79,7 +75,7 @@ func (m *model) settle() {
 }
 
 // settled returns the PSN up to which the requester knows packets to be acknowledged and none is left in its port.
-func (m *model) settled(now vtime.Time) psn.PSN { return m.heard.Sure(m.c.Port, now) }
+func (m *model) settled(now vtime.Time) psn.PSN { return m.clock.Sure(now) }
 
 // goBack voids the model.
 func (m *model) goBack() { m.void, m.until, m.list, m.stale = true, m.c.MAX, nil, false }
@@ -141,10 +137,8 @@ func (m *model) event(e *trace.Event) {
 // expires takes a retransmission that no RACK asked for in time, after long enough, for a sign that the timer has
 // expired.
 func (m *model) expires(s *rule.Sight) {
-	if m.una == m.c.MAX {
-		m.timer.Starts(m.una, s.At)
-	}
-	switch at, ok := m.timer.Expires(s, m.settled(s.At)); {
+	m.clock.Sight(s)
+	switch at, ok := m.clock.Expires(s); {
 	case !ok:
 	case s.Pkt.PSN == m.una && !m.void && !m.asked(s):
 		m.timeout(at)

@@ -3,6 +3,7 @@ package irn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
+	"github.com/rdma-gauntlet/gauntlet/conformance/timeout"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -20,7 +21,7 @@ type requests struct {
 	c     *rule.Context
 	begun bool       // the first PSN is known
 	data  vtime.Time // arrival of the latest READ data; Never before
-	timer selective.Timer
+	timer timeout.Timer
 }
 
 // newRequests returns a sender that judges some aspects of retransmissions.
@@ -29,7 +30,7 @@ func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
 	high, _ := duration(c, "rto_high")
 	rtt, _ := duration(c, "rtt")
 	r := &requests{Sender: selective.NewSender(c, rule.Requester, rule.Handed), c: c, data: vtime.Never,
-		timer: selective.NewTimer(c, low, high, rtt)}
+		timer: timeout.NewTimer(c, low, high, rtt)}
 	r.Limit = capOf(c)
 	r.Judges(wanted...)
 	return r

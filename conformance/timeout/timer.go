@@ -1,4 +1,6 @@
-package selective
+// Package timeout tells from packets when the timer of a requester may have expired, for rules of requesters that do
+// not report their timeouts.
+package timeout
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
