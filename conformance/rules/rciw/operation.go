@@ -97,7 +97,7 @@ func (t *termination) told(e *trace.Event) {
 }
 
 func (t *termination) arrived(u *stream.Unit) {
-	if t.notice.Owed() || t.said || len(t.stags) == 0 || !whole(u) {
+	if t.notice.Owed() || t.said || t.ended || len(t.stags) == 0 || !whole(u) {
 		return
 	}
 	var body iwarp.ReadBody
