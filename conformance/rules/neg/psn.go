@@ -57,7 +57,7 @@ func (j *future) response(p *roce.Packet) {
 		return
 	}
 	switch {
-	case rule.IsFatalNAK(p) && p.PSN == j.psn:
+	case rule.IsFatalNAK(p) && (p.PSN == j.psn || p.PSN == j.expected): // the expected one has not arrived
 		j.fail("draws a fatal NAK")
 	case j.expected.LessEq(last):
 		j.fail("makes the responder acknowledge " + j.c.Rel(last))
