@@ -38,11 +38,14 @@ type flow struct {
 // ended makes a check that judges a flow at its end, if posts or the Spec tell whether there was work to send.
 func ended(judge func(*flow)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
-		if _, ordered := c.Ordered(); !ordered && !c.Offers(rule.Completions) {
-			return rule.Check{End: func(vtime.Time) { c.Doubt("nothing tells whether there was work to send") }}
-		}
 		f := flow{c: c, every: c.Attr.QueueDepth}
-		return rule.Check{Sight: f.sight, Event: f.event, End: func(vtime.Time) { judge(&f) }}
+		return rule.Check{Sight: f.sight, Event: f.event, End: func(vtime.Time) {
+			if _, ordered := c.Ordered(); ordered || c.Offers(rule.Completions) {
+				judge(&f)
+			} else {
+				c.Doubt("nothing tells whether there was work to send")
+			}
+		}}
 	}
 }
 

@@ -182,7 +182,7 @@ func (w *silence) sight(c *rule.Context, s *rule.Sight) {
 		c.Met()
 		switch p := s.Pkt.PSN; {
 		case p.LessEq(c.UNA) && (p == c.UNA || c.Port.Lags(w.heard, s.At)):
-		case c.Inferred:
+		case c.Inferred && s.Since < rule.Patience: // a copy comes with the packets around it
 			w.unsure, w.resume = true, w.flow.next
 		default:
 			c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
