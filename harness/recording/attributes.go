@@ -49,6 +49,7 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 			if met {
 				told = l.met[i].of(e)
 			}
+			shown := e.QP.MTU
 			start, err := of(e.Addr, &e.QP, told)
 			switch {
 			case err != nil && e.QP.QPN == 0:
@@ -58,7 +59,7 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 			}
 			e.Known, peer.QP.RecvPSN = true, e.QP.SendPSN
 			w, back := l.flows[flowKey{e.Addr, peer.Addr, peer.QP.QPN}], l.flows[flowKey{peer.Addr, e.Addr, e.QP.QPN}]
-			use.Why = cmp.Or(use.Why, beginning(w, back, e, start || met))
+			use.Why = cmp.Or(use.Why, contradiction(shown, e), beginning(w, back, e, start || met))
 		}
 	}
 	if use.Why == "" {
@@ -83,6 +84,15 @@ func defect(c *trace.Conn) string {
 // pair names a connection.
 func pair(c *trace.Conn) string {
 	return fmt.Sprintf("%v QP %#x and %v QP %#x", c.Ends[0].Addr, c.Ends[0].QP.QPN, c.Ends[1].Addr, c.Ends[1].QP.QPN)
+}
+
+// contradiction returns how the MTU of an end contradicts the one that the capture shows, 0 when it shows none; "" when
+// it does not.
+func contradiction(shown int, e *trace.End) string {
+	if shown == 0 || e.QP.MTU == shown {
+		return ""
+	}
+	return fmt.Sprintf("mtu=%d is stated of %v QP %#x, and the capture shows %d", e.QP.MTU, e.Addr, e.QP.QPN, shown)
 }
 
 // beginning returns why the capture may not show the requests of an end from the first one on; "" for no reason. W and

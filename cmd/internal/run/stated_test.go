@@ -49,6 +49,8 @@ func TestStatedAttributes(t *testing.T) {
 		{[]string{whole + "start=4242"}, []string{"cap=30"}, rule.Fail, "attributes: as the user states them"},
 		{[]string{whole}, []string{"cap=30"}, rule.Inconclusive, "has no start="},
 		{[]string{whole + "start=4000"}, []string{"cap=30"}, rule.Inconclusive, "is psn=4242 and not 4000"},
+		{[]string{whole + "start=4242 mtu=256"}, nil, rule.Inconclusive, "mtu=256 is stated of 10.77.0.1 QP 0x11, and the " +
+			"capture shows 1024"},
 	} {
 		result, err := stating(t, path, c.qps, c.params)
 		must(t, err)
