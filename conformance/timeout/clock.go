@@ -29,6 +29,7 @@ func NewClock(c *rule.Context, others ...vtime.Duration) *Clock {
 func (k *Clock) Sight(s *rule.Sight) {
 	if una := k.c.UNA; una != k.heard.Newest() {
 		k.heard.Moved(una, k.reply)
+		k.Sure(k.reply) // so that it keeps no earlier moves
 		k.timer.Starts(una, k.reply)
 	}
 	switch {
