@@ -53,6 +53,7 @@ type flow struct {
 	tap       trace.Side // tap of the first frame; A when unknown
 	stray     *stray     // evidence that its packets belong to another flow; nil when there is none
 	claim     *flow      // a flow whose latest packet may be the next packet of this one
+	lent      *flow      // a stray flow whose answers may be answers of this one; nil when there is none, or another
 }
 
 // find returns the flow of a frame; nil when there is none.

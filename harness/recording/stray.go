@@ -14,12 +14,20 @@ type stray struct {
 	of   *flow   // the flow that the packets fit
 	open bool    // the next packet of that flow will show whether the latest packet fits
 	psn  psn.PSN // of the latest packet, or the first of several in a row, while open
+
+	// Of answers: each acknowledges the next message after the latest answer of both flows, which the other flow never
+	// does itself.
+	exact bool
+	newer bool    // the other flow has gone on behind the latest answer
+	ended bool    // it has gone on behind an answer
+	msn   psn.MSN // of the latest answer
 }
 
 // Limits of the search for stray packets.
 const (
 	neighbours  = 256 // newest flows with which a packet is compared
-	strayAnswer = 4   // most answers of a stray flow: a flow of more answers is of an existing QP
+	strayAnswer = 4   // most answers of a stray flow that need not be exact: a flow of more may be of an existing QP
+	regular     = 8   // answers from which on it tells something that a flow answers message by message
 )
 
 // sequence is the position of a flow: the PSN and opcode that it sends next.
@@ -27,6 +35,7 @@ type sequence struct {
 	any    bool
 	unsure bool    // the latest packet was a READ of unknown span, so next is unknown
 	inside bool    // the next packet continues a message
+	merges bool    // an answer has acknowledged several messages
 	next   psn.PSN // PSN after the latest packet
 	msn    psn.MSN // MSN of the latest answer with an AETH
 }
@@ -63,8 +72,53 @@ func (l *learner) astray(w *flow, p *roce.Packet) {
 		}
 	}
 	if w.stray == nil && follows {
+		if o.IsResponse() {
+			w.itself(p)
+		}
 		w.sequence.take(p, w)
 	}
+}
+
+// itself compares an answer of flow w with the answers of the stray flow that were for w.
+func (w *flow) itself(p *roce.Packet) {
+	latest := w.sequence.msn
+	if c := w.lent; c != nil && c.stray != nil && c.stray.of == w {
+		switch t := c.stray; {
+		case p.PSN.LessEq(t.psn):
+			t.exact, w.lent = false, nil
+		case !t.newer:
+			t.newer, t.ended, latest = true, true, t.msn
+		}
+	}
+	w.sequence.merges = w.sequence.merges || w.sequence.any && p.AETH.MSN.Sub(latest) > 1
+}
+
+// lends returns the stray with one more answer p for f, from w, whose stray was t.
+func (f *flow) lends(w *flow, t *stray, p *roce.Packet) *stray {
+	latest := f.sequence
+	switch {
+	case t == nil:
+		t = &stray{of: f, exact: f.lent == nil && !latest.merges && f.replied.n >= regular}
+		f.lent = w
+	case !t.newer:
+		latest.next, latest.msn = t.psn.Next(), t.msn
+	}
+	steps, again := p.AETH.MSN.Sub(latest.msn), p.PSN.Next() == latest.next && p.AETH.MSN == latest.msn
+	t.exact = t.exact && rc(p) && (again || !p.PSN.Less(latest.next) && steps >= 0 && steps <= 1)
+	t.psn, t.msn, t.newer = p.PSN, p.AETH.MSN, false
+	return t
+}
+
+// rc reports whether p is an ACK, and no NAK or data.
+func rc(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
+
+// gathered reports whether the packets of w certainly belong to another flow, if no flow is its peer. Answers to a QP
+// whose requests the capture lacks fit another flow by chance: not those that stand each where that one, which answers
+// message by message, leaves out an answer.
+func (w *flow) gathered() bool {
+	t := w.stray
+	exact := t.exact && t.ended && !t.of.sequence.merges
+	return !t.open && w.peer == nil && (w.requests > 0 || w.frames <= strayAnswer || exact)
 }
 
 // place decides whether packet p of flow w fits another flow, the same one as the earlier packets of w if there are
@@ -89,11 +143,11 @@ func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 		}
 		switch {
 		case p.Opcode.IsRequest() && f.claim == nil && f.sequence.continues(p):
-			w.stray, f.claim = &stray{f, true, p.PSN}, w
+			w.stray, f.claim = &stray{of: f, open: true, psn: p.PSN}, w
 			f.sequence.take(p, f)
 			return
 		case p.Opcode.IsResponse() && f.owes(p):
-			w.stray = &stray{of: f}
+			w.stray = f.lends(w, t, p)
 			return
 		}
 	}
@@ -127,8 +181,7 @@ func (l *learner) gather() {
 	l.others = map[*flow][]uint32{}
 	open := l.open()
 	for _, w := range l.order {
-		if t := w.stray; t != nil && !t.open && w.peer == nil && (w.requests > 0 || w.frames <= strayAnswer) &&
-			!open[w.back].others(w, t.of.peer) {
+		if t := w.stray; t != nil && w.gathered() && !open[w.back].others(w, t.of.peer) {
 			w.placed = true
 			l.others[t.of] = append(l.others[t.of], w.key.qp)
 			t.of.keys.merge(&w.keys)
