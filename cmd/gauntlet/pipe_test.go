@@ -160,7 +160,8 @@ func TestBadPipesAreUsage(t *testing.T) {
 	}
 }
 
-// The result of a foreign capture begins with the place of its tap, which a flag can set.
+// The result of a foreign capture begins with the place of its tap, which a flag can set, unless the frames contradict
+// it.
 func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,8 +171,11 @@ func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 		args string
 		tap  string
 		told bool
-	}{{"", "requester", false}, {"--tap auto", "requester", false}, {"--tap between", "between", true},
-		{"--tap responder", "responder", true}} {
+		says string
+	}{{"", "requester", false, ""}, {"--tap auto", "requester", false, ""},
+		{"--tap requester", "requester", true, "stated by the user)"},
+		{"--tap between", "between", true, "stated by the user)"},
+		{"--tap responder", "between", false, "which the frames contradict"}} {
 		args := append([]string{"judge", "B.pcap"}, strings.Fields(c.args)...)
 		r := gauntlet(t, dir, append(args, "--json")...).result(t)
 		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 1 ||
@@ -180,7 +184,7 @@ func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 		}
 		o := gauntlet(t, dir, append(args, "--color", "never")...)
 		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 1 connection, ") ||
-			!strings.Contains(o.stdout, "unknown") {
+			!strings.Contains(o.stdout, "unknown") || !strings.Contains(o.stdout, c.says) {
 			t.Errorf("%s: %s", c.args, o.stdout)
 		}
 	}

@@ -122,7 +122,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	}
 	switch {
 	case tap.stated():
-		err = tap.settle(&r.Header, r.Capture)
+		err = r.believe(tap, v)
 	case at.Addr.IsValid():
 		r.Capture.Why = at.Why
 		if r.Header.Inferred = at.Inferred && r.unsealed == nil; r.Header.Inferred {
@@ -135,6 +135,29 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		r.Capture.Told, r.Capture.Why = false, at.Why
 	}
 	r.Capture.Missing, r.Capture.Anew = v.Missing(&r.Header), v.Anew(&r.Header)
+	return err
+}
+
+// believe sets the place that the user states. If the frames show that the tap is not there, it is between the ports: a
+// FAIL that rests on a place is a proof only if the frames allow that place.
+func (r *Recording) believe(tap Tap, v *evidence.Vantage) error {
+	err := tap.settle(&r.Header, r.Capture)
+	if err != nil || r.Header.Between {
+		return err
+	}
+	side, c := trace.A, r.Capture
+	if r.Header.Taps[trace.B] {
+		side = trace.B
+	}
+	switch why, refuted := v.Refutes(side); {
+	case refuted:
+		at := c.Tap
+		err = Tap{place: between}.settle(&r.Header, c)
+		c.Address, c.Told = "", false
+		c.Why = fmt.Sprintf("the user states the port of the %s, which the frames contradict: %s", at, why)
+	case why != "":
+		c.Why += "; against that: " + why
+	}
 	return err
 }
 

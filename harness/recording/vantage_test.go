@@ -127,7 +127,7 @@ func TestPairWithoutNames(t *testing.T) {
 
 // The place that the user states is used, unless it is impossible.
 func TestTapAsTold(t *testing.T) {
-	f := tracetest.Parse(t, goBackRun(1, 10, true), 0)
+	f := tracetest.Parse(t, goBackRun(1, 10, false), 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
 	ends := &f.Header.Conns[0].Ends
@@ -154,6 +154,52 @@ func TestTapAsTold(t *testing.T) {
 	}
 	if _, err := ParseTap("::1"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A place that the user states and that the frames contradict, by the losses between the tap and that host, is not
+// used, and the result says so.
+func TestTapToldWrongly(t *testing.T) {
+	for seed := range uint64(10) {
+		f := tracetest.Parse(t, goBackRun(seed, 30, true), 0)
+		for place, list := range map[string][]capture.Frame{
+			"requester": tracetest.FramesAt(f, trace.A), "responder": tracetest.FramesAt(f, trace.B),
+			"between": framesBetween(f),
+		} {
+			path := filepath.Join(t.TempDir(), "x.pcap")
+			tracetest.WritePcap(t, path, 65535, list)
+			for _, text := range []string{"requester", "responder"} {
+				r, err := Read(path, Stated{Tap: Tap{place: text}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, says := place, "as stated by the user"
+				if text != place {
+					want, says = between, "which the frames contradict: "
+				}
+				if c := r.Capture; c.Tap != want || c.Told != (text == place) ||
+					!strings.Contains(c.Why, says) || r.Header.Between != (want == between) {
+					t.Errorf("seed %d, taken at %s, stated %s: %s, %s", seed, place, text, c.Tap, c.Why)
+				}
+			}
+		}
+	}
+}
+
+// Two hosts that both ask first on some connection are not told apart by the words for the ends, only by an address.
+func TestTapToldOfBothHosts(t *testing.T) {
+	f := tracetest.Parse(t, "qp conn=1 mtu=1024\n@0..10 A>B SEND_ONLY psn=+0 len=9 A\n@12..22 B>A ACK psn=+0 msn=1\n"+
+		"@25..35 B>A conn=1 SEND_ONLY psn=+0 len=9 A\n@37..47 A>B conn=1 ACK psn=+0 msn=1\n", 0)
+	path := filepath.Join(t.TempDir(), "x.pcap")
+	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
+	for _, c := range []struct{ text, want string }{{"requester", between}, {"192.0.2.1", atRequester}} {
+		tap, err := ParseTap(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Read(path, Stated{Tap: tap}); err != nil || r.Capture.Tap != c.want {
+			t.Errorf("%s: %v, %+v", c.text, err, r.Capture)
+		}
 	}
 }
 

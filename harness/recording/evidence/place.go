@@ -40,6 +40,44 @@ func (v *Vantage) Unsettled(s trace.Side) bool {
 	return h.lost() > 0 || !v.near(h)
 }
 
+// Refutes reports whether the only tap is not at the port of the host at a side, where the user states it, and what
+// speaks against that place; "" for nothing. A few signs against a host that does not react more slowly than the far
+// end may be its own faults.
+func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
+	if a, both := v.onBothSides(s); both {
+		return fmt.Sprintf("%v is that end of some connections and the other end of others; state an address", a), true
+	}
+	if len(v.header.Conns) == 0 {
+		return "", false
+	}
+	h := v.host(v.header.Conns[0].Ends[s].Addr)
+	signs := h.seen + h.unseen + h.gaps + h.crossed + h.deaf
+	if !v.common(h) || signs == 0 {
+		return "", false // the place is unknown, or possible
+	}
+	far := v.others(h)
+	_, _, slower := nearer(far, h, 1)
+	refuted = v.Astray(s) && often(signs) > 0 || slower && signs*2*much > far.lost()
+	if !refuted && v.near(h) {
+		return "", false
+	}
+	return fmt.Sprintf("%s between it and %v", several(signs, "sign of a loss", "signs of losses"), h.addr), refuted
+}
+
+// onBothSides returns a host at a side of some connections that is at the other side of others.
+func (v *Vantage) onBothSides(s trace.Side) (a netip.Addr, any bool) {
+	at := map[netip.Addr]bool{}
+	for i := range v.header.Conns {
+		at[v.header.Conns[i].Ends[s].Addr] = true
+	}
+	for i := range v.header.Conns {
+		if e := &v.header.Conns[i].Ends; at[e[s.Other()].Addr] && e[0].Addr != e[1].Addr {
+			return e[s.Other()].Addr, true
+		}
+	}
+	return a, false
+}
+
 // often returns a number of signs if they are too many for a coincidence, otherwise 0.
 func often(signs int) int {
 	if signs < Fewest {

@@ -46,6 +46,32 @@ func TestPlaceByLosses(t *testing.T) {
 	}
 }
 
+// A stated place is contradicted by many signs against it, and by one where the other host reacts sooner. Otherwise one
+// may be a fault of the host.
+func TestPlaceAsStated(t *testing.T) {
+	const us = vtime.Microsecond
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		crossed, beyond int            // signs against the stated host, and against the other
+		away            vtime.Duration // time that the other host takes to answer; the stated host takes 8 us
+		says, refuted   bool
+	}{
+		"no sign":                           {0, 0, us, false, false},
+		"a sign":                            {1, 0, 9 * us, true, false},
+		"a sign, as the host is near":       {1, 0, 90 * us, false, false},
+		"a sign, as the other host is near": {1, 0, us, true, true},
+		"signs":                             {3, 0, 9 * us, true, true},
+		"signs, and many more beyond":       {3, 300, 9 * us, true, false},
+	} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).answers, v.host(near).crossed = Samples{8 * us}, c.crossed
+		v.host(far).answers, v.host(far).unseen = Samples{c.away}, c.beyond
+		if why, refuted := v.Refutes(trace.A); (why != "") != c.says || refuted != c.refuted {
+			t.Errorf("%s: refuted %v, %q", name, refuted, why)
+		}
+	}
+}
+
 // A host that is slow to send again while its port is busy is not far: the retransmission waits behind packets there.
 func TestPlaceByRetransmissions(t *testing.T) {
 	const us = vtime.Microsecond
