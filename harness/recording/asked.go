@@ -55,10 +55,10 @@ func (q *requests) slot(k askedKey) *uint64 {
 // add adds a request, in place of the oldest when the ring is full.
 func (q *requests) add(k askedKey, w *flow, data bool) {
 	if n := len(q.ring); n < askedLimit {
-		q.ring = append(q.ring, asked{})
 		if n == len(q.slots) {
 			q.grow()
 		}
+		q.ring = q.ring[:n+1]
 	}
 	q.last++
 	slot := q.slot(k)
@@ -66,9 +66,10 @@ func (q *requests) add(k askedKey, w *flow, data bool) {
 	*slot = q.last
 }
 
-// grow doubles the hash table.
+// grow doubles the room for requests, and the hash table.
 func (q *requests) grow() {
-	q.slots = make([]uint64, max(64, 2*len(q.slots)))
+	n := max(64, 2*len(q.slots))
+	q.ring, q.slots = append(make([]asked, 0, n), q.ring...), make([]uint64, n)
 	for i := range q.last {
 		a := &q.ring[i]
 		slot := q.slot(a.key)

@@ -26,7 +26,8 @@ type way struct{ from, to netip.Addr }
 // doubles compares the first frames of each direction with later frames of the same bytes.
 type doubles struct {
 	seen    int
-	first   map[uint64]double // by frame
+	first   map[uint64]int32 // index in sights, by frame
+	sights  []double
 	ways    map[way]*doubled
 	refused map[way][]refusal // the latest NAKs, by the direction of the requests that they ask for
 	began   time.Time         // time of the first sight
@@ -99,7 +100,7 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	d.seen++
 	d.asks(p, on, at)
 	if d.first == nil {
-		d.first, d.ways, d.began = map[uint64]double{}, map[way]*doubled{}, at
+		d.first, d.ways, d.began = map[uint64]int32{}, map[way]*doubled{}, at
 	}
 	d.ended = at
 	w := d.ways[on]
@@ -110,25 +111,26 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	if w == nil {
 		return
 	}
-	x, seen := d.first[key]
+	i, seen := d.first[key]
 	if !seen {
-		if len(d.first) < twiceSample {
-			d.first[key] = double{at: at, on: w}
+		if n := len(d.sights); n < twiceSample {
+			d.first[key], d.sights = int32(n), append(d.sights, double{at: at, on: w})
 			w.frames++
 		}
 		return
 	}
+	x := &d.sights[i]
 	since := at.Sub(x.at).Abs()
 	switch {
 	case x.both && since <= 3*x.after:
 	case x.both:
-		d.first[key] = double{at: at, on: w}
+		*x = double{at: at, on: w}
 		w.frames++
 	case d.again(p, on, x.at): // or by the mirror, at a place that is so far away: it counts for neither
-		d.first[key] = double{at: at, on: w}
+		*x = double{at: at, on: w}
 	default:
 		w.after, w.asks = append(w.after, since), w.asks || !p.Opcode.IsResponse()
-		d.first[key] = double{x.at, since, true, w}
+		*x = double{x.at, since, true, w}
 	}
 }
 
@@ -229,8 +231,8 @@ func (d *doubles) echoes(w *doubled) bool {
 	from, _ := slices.BinarySearch(w.after, middle*9/10)
 	to, _ := slices.BinarySearch(w.after, middle*11/10)
 	edges := 0
-	for _, x := range d.first {
-		if x.on == w && !x.both && min(x.at.Sub(d.began), d.ended.Sub(x.at)) <= middle*11/10 {
+	for i := range d.sights {
+		if x := &d.sights[i]; x.on == w && !x.both && min(x.at.Sub(d.began), d.ended.Sub(x.at)) <= middle*11/10 {
 			edges++
 		}
 	}
