@@ -182,23 +182,6 @@ func (c *captureFiles) counts(l *learner) string {
 	return text
 }
 
-// trusting returns as without further checks of the ICRC of the frames that l has read, if the ICRC of all of them was
-// right.
-func (l *learner) trusting(as anew) anew {
-	if l.bad > 0 {
-		return as
-	}
-	sums := l.sums // a copy, so that the learner can be freed
-	return func(f func(*captureFiles) error) error {
-		return as(func(c *captureFiles) error {
-			for i := range c.sources {
-				c.sources[i] = &capture.Sound{Source: c.sources[i], Sums: sums[i]}
-			}
-			return f(c)
-		})
-	}
-}
-
 // addFrames plays in, with the bytes of the captured frames added to its records.
 func addFrames(in *ndjson.Reader, own *trace.Header, sources []capture.Source, s trace.Sink) error {
 	var broken error

@@ -18,7 +18,7 @@ func (r *Recording) learn(name string, with anew, stated Stated) (anew, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.trusting(as), nil
+	return l.kept.reading(as, &r.Header, l.bad == 0), nil
 }
 
 // place is learn without the attributes of QPs. It returns the learner as well.

@@ -13,7 +13,6 @@ import (
 const (
 	flowLimit  = 1 << 18
 	startLimit = 1000 // packets of a flow among which the first PSN is sought
-	sumLimit   = 1 << 23
 )
 
 // learner derives from the frames of a capture its connections, their path MTU and start PSNs, and the side of each
@@ -38,7 +37,7 @@ type learner struct {
 	others   map[*flow][]uint32 // destination QPs of stray packets that belong to a flow, see gather
 	limit    int                // most flows
 	beyond   uint64             // frames of flows beyond the limit
-	sums     [][]uint32         // CRC-32 of the payloads of the first sumLimit frames, by source
+	kept     kept
 	seen     sightings
 	headers  roce.Frame // of the frame being processed
 }
@@ -64,15 +63,16 @@ func learn(sources []capture.Source) (*learner, error) {
 
 // read processes all frames of the sources.
 func (l *learner) read(sources []capture.Source) error {
-	l.sums = make([][]uint32, len(sources))
+	l.kept.heads = make([]capture.Heads, len(sources))
 	lanes, err := eachFrame(sources, func(n *capture.Lane) {
-		l.survey.stamps.add(n.Frame.Wall)
-		l.frame(n)
-		if of := &l.sums[n.Index]; len(*of) < sumLimit {
-			*of = append(*of, n.Frame.Sum)
+		if !n.Frame.AnotherPort {
+			l.survey.stamps.add(n.Frame.Wall)
+			l.frame(n)
 		}
+		l.keep(n)
 	})
 	l.survey.lanes(lanes)
+	l.kept.settle(lanes.Err(), len(l.order))
 	return err
 }
 

@@ -42,7 +42,7 @@ func Open(path string) (trace.Header, func(trace.Sink) error, error) {
 // Recording is an opened trace.
 type Recording struct {
 	Header  trace.Header
-	Play    func(trace.Sink) error // may be called again
+	Play    func(trace.Sink) error // may be called again; payloads of foreign captures may be zeros
 	Capture *Capture               // description of a foreign capture; nil for a trace with a header
 
 	unsealed map[netip.Addr]bool // senders of a foreign capture that never make a right ICRC
@@ -153,11 +153,13 @@ func openCaptures(paths []string, as Stated) (Recording, error) {
 	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), as)
 }
 
-// crowd is the number of connections above which memory is collected before the play.
+// crowd is the number of connections, or flows, above which memory is short: no heads of frames are kept, and it is
+// collected before the play.
 const crowd = 10_000
 
 // learnCaptures opens captures of this or any other program. Captures of other programs are read once to derive their
-// connections and the place of the tap, again if frames have to be reordered or left out, and at every play.
+// connections and the place of the tap, again if frames have to be reordered or left out, and at every play for which
+// the reading before did not keep their heads.
 func learnCaptures(name string, with anew, stated Stated) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {

@@ -74,7 +74,7 @@ func (l *learner) show(h *trace.Header, as anew, to func(*evidence.Sighting, evi
 	return as(func(c *captureFiles) error {
 		_, err := eachFrame(c.sources, func(n *capture.Lane) {
 			h := &l.headers
-			if h.Decode(n.Frame.Raw) != nil {
+			if n.Frame.AnotherPort || h.Decode(n.Frame.Raw) != nil {
 				return
 			}
 			l.seen.unplaced = l.seen.unplaced[:0]
@@ -86,15 +86,12 @@ func (l *learner) show(h *trace.Header, as anew, to func(*evidence.Sighting, evi
 	})
 }
 
-// eachFrame calls show with the frames of the sources in time order, those to another port left out, and returns the
-// lanes. A capture that is cut short
+// eachFrame calls show with the frames of the sources in time order, and returns the lanes. A capture that is cut short
 // is no error.
 func eachFrame(sources []capture.Source, show func(*capture.Lane)) (*capture.Lanes, error) {
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
-		if !n.Frame.AnotherPort {
-			show(n)
-		}
+		show(n)
 	}
 	if err := lanes.Err(); !errors.Is(err, trace.ErrTruncated) {
 		return lanes, err

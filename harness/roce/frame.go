@@ -77,6 +77,9 @@ func (f *Frame) Len() int {
 	return f.l4() + udpLen + f.Packet.TransportLen() + icrcLen
 }
 
+// HeadLen returns the number of bytes of a RoCEv2 frame before the payload.
+func (f *Frame) HeadLen() int { return f.l4() + udpLen + f.Packet.sizes().header }
+
 // WireLen returns the number of bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, and
 // at least those of the shortest Ethernet frame.
 func (f *Frame) WireLen() int { return wireLen(f.Len()) }
