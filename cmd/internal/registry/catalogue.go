@@ -59,6 +59,9 @@ func declared(name string, caps *contract.Capabilities) engine.Implementation {
 		Name: name, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
 		Recover: caps.Recovery, Features: caps.Declared(),
 	}
+	if scheme := Schemes()[caps.Recovery]; scheme.OverIP() {
+		impl.Accepts = scheme.Accepts // its packets are those of the scheme, and not RoCEv2
+	}
 	for _, p := range strings.Fields(caps.Params) {
 		impl.Params = append(impl.Params, engine.Param{Name: p, Meaning: "see the program"})
 	}

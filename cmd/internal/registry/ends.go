@@ -40,10 +40,10 @@ func (c Catalogue) Both(s *scenario.Spec) (impls [2]engine.Implementation, err e
 }
 
 // Together returns an error unless two implementations can talk to each other: both speak RoCEv2, with any scheme, or
-// they are the same.
+// have the same scheme.
 func Together(impls [2]engine.Implementation) error {
 	a, b := &impls[0], &impls[1]
-	if a.Name != b.Name && (a.OverIP() || b.OverIP()) {
+	if a.Recover != b.Recover && (a.OverIP() || b.OverIP()) {
 		return fmt.Errorf("implementations %s and %s: they do not speak the same protocol; name one, or "+
 			"two that speak RoCEv2", a.Name, b.Name)
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,23 @@ func TestCatalogueKeepsWhatAProgramSaid(t *testing.T) {
 	}
 	if got := c.Lacks(s); !strings.HasPrefix(got, "exec:./mine does not declare ") {
 		t.Errorf("%q; want that it does not send", got)
+	}
+}
+
+// A program of a scheme over IP sends no RoCEv2: the rules of reliable connections are not for it, and it meets the
+// implementation of its scheme.
+func TestProgramOverIP(t *testing.T) {
+	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "iwarp-ud",
+		Operations: "SEND", Serves: "SEND", MTUs: "1024", MaxQPs: 1}}
+	impl, err := c.Find("exec:./mine")
+	if err != nil || !impl.OverIP() || slices.Contains(impl.Declares(), "rc") {
+		t.Errorf("%v, %v; want no feature rc", impl.Declares(), err)
+	}
+	for name, want := range map[string]bool{"writerecord": true, "rciwarp": false, "gbn": false} {
+		ours, _ := all.Find(name)
+		if err := Together([2]engine.Implementation{impl, ours}); (err == nil) != want {
+			t.Errorf("with %s: %v", name, err)
+		}
 	}
 }
 

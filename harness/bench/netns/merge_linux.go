@@ -14,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -24,6 +25,9 @@ import (
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
+	if s.parties.ByLines(engine.Unreliable) {
+		byLines(&h)
+	}
 	if k := s.base.Dilation; k.Dilated() {
 		h.Dilated = k.Factor()
 	}
@@ -71,6 +75,21 @@ func reports(p *party.Parties) trace.Reports {
 		r &^= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
 	}
 	return r
+}
+
+// byLines leaves of the reports what lines of the contract can say of a transport of datagrams: they have no word for
+// what was declared, lost or refused, nor for the sender of a message.
+func byLines(h *trace.Header) {
+	if h.Reports&trace.ReportCQE == 0 {
+		return
+	}
+	h.Reports &^= trace.ReportCQE
+	for i := range h.Conns {
+		for side := range h.Conns[i].Ends {
+			h.Conns[i].Ends[side].Reports |= trace.ReportDone | trace.ReportOrdered | trace.ReportFlushed |
+				trace.ReportReceived
+		}
+	}
 }
 
 // reported returns the events that the processes, and the tool of a device, reported, in order of time. B is at the end

@@ -59,6 +59,13 @@ func (p *Parties) Tells(kind string) bool {
 	})
 }
 
+// ByLines reports whether an endpoint with a feature makes its reports by lines.
+func (p *Parties) ByLines(feature string) bool {
+	return slices.ContainsFunc(p.Ends[:], func(e *Party) bool {
+		return e != nil && e.Caps != nil && !e.Caps.Tells("file") && slices.Contains(e.Caps.Declared(), feature)
+	})
+}
+
 // Verify has each endpoint compare its memory with the requests of the other, and ends their reports.
 func (p *Parties) Verify() error {
 	if err := p.inDoubt(); err != nil {

@@ -45,6 +45,21 @@ func TestPartiesAddUp(t *testing.T) {
 	}
 }
 
+// Lines have fewer words than a file, which counts where one of the ends uses them and has the feature.
+func TestByLines(t *testing.T) {
+	lines := &Party{Caps: &contract.Capabilities{Recovery: "iwarp-ud", Reports: "cqe"}}
+	file := &Party{Caps: &contract.Capabilities{Recovery: "iwarp-ud", Reports: "cqe file"}}
+	reliable := &Party{Caps: &contract.Capabilities{Recovery: "gbn", Reports: "cqe"}}
+	for _, c := range []struct {
+		ends [2]*Party
+		want bool
+	}{{[2]*Party{file, lines}, true}, {[2]*Party{file, file}, false}, {[2]*Party{reliable, nil}, false}} {
+		if got := (&Parties{Ends: c.ends}).ByLines("unreliable"); got != c.want {
+			t.Errorf("%t, want %t", got, c.want)
+		}
+	}
+}
+
 // An impossible report is refused in a sentence, and a possible one becomes an event in the time of the run.
 func TestReportsAreHeldToTheRun(t *testing.T) {
 	start := packetio.Monotonic() - 1000
