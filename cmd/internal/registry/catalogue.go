@@ -8,6 +8,7 @@ package registry
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
@@ -62,10 +63,20 @@ func declared(name string, caps *contract.Capabilities) engine.Implementation {
 	if scheme := Schemes()[caps.Recovery]; scheme.OverIP() {
 		impl.Accepts = scheme.Accepts // its packets are those of the scheme, and not RoCEv2
 	}
+	for _, scheme := range all.Implementations() {
+		if scheme.QueueDepth != nil && contains(impl.Features, scheme.Features) {
+			impl.QueueDepth = scheme.QueueDepth // the operator's choice, whatever the program is
+		}
+	}
 	for _, p := range strings.Fields(caps.Params) {
 		impl.Params = append(impl.Params, engine.Param{Name: p, Meaning: "see the program"})
 	}
 	return impl
+}
+
+// contains reports whether all has every word of some.
+func contains(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(w string) bool { return !slices.Contains(all, w) })
 }
 
 // Lacks names what a Spec needs and the program at one of its ends does not declare, "" when nothing is missing.

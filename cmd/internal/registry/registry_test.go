@@ -10,6 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
@@ -58,6 +60,25 @@ func TestProgramOverIP(t *testing.T) {
 		if err := Together([2]engine.Implementation{impl, ours}); (err == nil) != want {
 			t.Errorf("with %s: %v", name, err)
 		}
+	}
+}
+
+// A program with the feature openapn is told the depth that the path asks for.
+func TestProgramIsToldTheDepth(t *testing.T) {
+	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn",
+		Features: "openapn", Operations: "SEND", Serves: "SEND", MTUs: "4096", MaxQPs: 1},
+		"exec:./other": &contract.Capabilities{Program: "other", Version: "1", Recovery: "gbn",
+			Operations: "SEND", Serves: "SEND", MTUs: "4096", MaxQPs: 1}}
+	mine, err := c.Find("exec:./mine")
+	if err != nil || mine.QueueDepth == nil {
+		t.Fatalf("%v: want a depth", err)
+	}
+	path := engine.Path{RTT: vtime.Millisecond, Rate: 100 * unit.Gbps, Message: 4096}
+	if depth, _, err := mine.QueueDepth(engine.QP{MTU: 4096, QueueDepth: 128, Path: path}); depth != 2993 || err != nil {
+		t.Errorf("depth %d, %v", depth, err)
+	}
+	if other, _ := c.Find("exec:./other"); other.QueueDepth != nil {
+		t.Error("a depth for a program that does not ask for it")
 	}
 }
 
