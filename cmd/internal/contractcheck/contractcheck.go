@@ -1,6 +1,6 @@
 // Package contractcheck checks a program against images/CONTRACT.md step by step: its capabilities, how it ends, and
-// whether it serves requests of go-back-N, and has its own served, over a link without loss. Package conform tests
-// behaviour under loss.
+// whether it serves requests of a built-in engine, and has its own served, over a link without loss. Package conform
+// tests behaviour under loss.
 package contractcheck
 
 import (
@@ -75,8 +75,8 @@ func Walk(ctx context.Context, o Options, took func(Step)) error {
 		{"says capabilities, and refuses what does not exist", c.introduce},
 		{"ends when its standard input does", c.ends(func(p *contract.Program) error { return p.Stdin.Close() })},
 		{"ends on SIGTERM", c.ends(func(p *contract.Program) error { return p.Signal(syscall.SIGTERM) })},
-		{"answers the requests of gbn", c.talk(1)},
-		{"has its requests answered by gbn", c.talk(0)},
+		{"answers the requests of a built-in engine", c.talk(1)},
+		{"has its requests answered by a built-in engine", c.talk(0)},
 	}
 	for i, s := range steps {
 		note, err := s.do(ctx)
@@ -108,7 +108,7 @@ func (c *check) ends(how func(*contract.Program) error) func(context.Context) (s
 	}
 }
 
-// talk returns a step that runs a few messages between the program at one side and go-back-N at the other.
+// talk returns a step that runs a few messages between the program at one side and its peer at the other.
 func (c *check) talk(side int) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		list := [2]string{c.caps.Operations, c.caps.Serves}[side]
@@ -128,6 +128,14 @@ func (c *check) talk(side int) func(context.Context) (string, error) {
 	}
 }
 
+// peer returns the engine that a program can talk to: go-back-N, and over IP the one of its own scheme.
+func peer(caps *contract.Capabilities) string {
+	if scheme := registry.Schemes()[caps.Recovery]; scheme.OverIP() {
+		return scheme.Name
+	}
+	return "gbn"
+}
+
 // operation returns the first declared operation that a load can use, "" if there is none.
 func operation(declared string) string {
 	for _, op := range strings.Fields(declared) {
@@ -140,7 +148,7 @@ func operation(declared string) string {
 
 // spec returns a short run over a slow link, with the first MTU of the program.
 func (c *check) spec(side int, op string) (*scenario.Spec, error) {
-	names := [2]string{"gbn", "gbn"}
+	names := [2]string{peer(c.caps), peer(c.caps)}
 	names[side] = c.Name
 	return scenario.Parse(strings.NewReader(fmt.Sprintf("impl %s %s\nlink rate=10M delay=2ms\nqp rto=100ms "+
 		"mtu=%s\nload %s msg=10000 count=10\nrun limit=20s\n",
