@@ -191,7 +191,7 @@ func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 		return false
 	}
 	f.Raw, f.Kept = c.filled(raw, missing), len(raw)
-	if f.noted || isRDMA(f.Raw) {
+	if f.noted || isRoCE(f.Raw) {
 		return true
 	}
 	p, around := unwrap(raw, missing)
@@ -201,7 +201,7 @@ func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 		raw = c.underEthernet(p.kind, p.data)
 	}
 	f.Raw, f.Kept = c.filled(raw, min(p.cut, frameLimit)), len(raw)
-	if !isRDMA(f.Raw) {
+	if !isRoCE(f.Raw) {
 		c.stats.skip(p.what())
 		f.AnotherPort = c.header == nil && f.Kept == len(f.Raw) && roce.ToAnotherPort(f.Raw)
 		return false
@@ -287,11 +287,8 @@ func (c *Reader) intern(s string) string {
 	return quote.Line(s, quote.Sentence)
 }
 
-// isRDMA reports whether a frame is addressed to the RoCEv2 port, damaged or not, or belongs to an iWARP run.
-func isRDMA(raw []byte) bool {
-	if port, ok := roce.DestinationPort(raw); ok && port == roce.Port {
-		return true
-	}
-	_, _, ok := roce.OverIP(raw)
-	return ok
+// isRoCE reports whether a frame is addressed to the RoCEv2 port, damaged or not.
+func isRoCE(raw []byte) bool {
+	port, ok := roce.DestinationPort(raw)
+	return ok && port == roce.Port
 }

@@ -165,6 +165,26 @@ func TestOpenNothing(t *testing.T) {
 }
 
 // A capture that keeps only headers gives headers, and neither payload nor ICRC.
+// Datagrams of iWARP, from the port that its sender would have for a QP of the same number, and fragments of other
+// traffic are no packets of a RoCEv2 connection between the same hosts.
+func TestTrafficBesideRoCE(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=40\nA>B SEND msn=1 mo=0 len=40 L\nB>A ACK psn=+0 msn=1\n"+
+		"A>B UDP len=40 frag=1480 ipid=7 data="+strings.Repeat("ab", 40)+"\nA>B SEND_ONLY psn=+1 len=40\n", 0)
+	path := filepath.Join(t.TempDir(), "beside.pcap")
+	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
+	h, play, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k trace.Collector
+	if err := play(&k); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Conns) != 1 || len(k.Records) != 3 {
+		t.Errorf("%d connections, %d packets; want 1 and 3", len(h.Conns), len(k.Records))
+	}
+}
+
 func TestCaptureCutByLength(t *testing.T) {
 	dir := t.TempDir()
 	f := tracetest.Parse(t, "A>B WRITE_ONLY psn=+0 len=100\nB>A ACK psn=+0 msn=1\n", 0)
