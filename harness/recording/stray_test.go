@@ -15,13 +15,14 @@ func TestAnswersToAWrongQP(t *testing.T) {
 	const n = 60
 	burst := func(from, to int) func(int) bool { return func(i int) bool { return i >= from && i < to } }
 	odd := func(i int) bool { return i > 20 && i%2 == 1 }
+	two := func(i int) bool { return burst(20, 30)(i) || burst(40, 47)(i) }
 	for name, c := range map[string]struct {
 		other, both func(i int) bool // of the messages whose answers go to another QP, and to both
 		merged      func(i int) bool // of those whose answers are merged with the next
 		want        bool
 	}{
 		"a burst":                       {other: burst(20, 30), want: true},
-		"two bursts":                    {other: func(i int) bool { return burst(20, 30)(i) || burst(40, 47)(i) }, want: true},
+		"two bursts":                    {other: two, want: true},
 		"every second one":              {other: odd, want: true},
 		"the last ones":                 {other: burst(50, n)},
 		"a QP that runs abreast":        {other: burst(0, 0), both: burst(20, n)},
