@@ -36,8 +36,8 @@ func unproven(c *Context, at vtime.Time, record uint64, who Blame) string {
 		return unsure
 	case complete && c.Index >= 0 && c.Decoders[0] != nil && hoards(c.owner, sideOf(c.Conversation, who)):
 		return hoarded
-	case complete && c.Decoders[1] != nil && c.Decoders[1].Blind:
-		return "READ responses may have been recovered from repair packets, whose bytes the trace lacks"
+	case complete && c.Decoders[0] != nil && (c.Decoders[0].Blind || c.Decoders[1].Blind):
+		return "packets may have been recovered from repair packets, whose bytes the trace lacks"
 	case c.rule.Needs&Frames != 0 && unchecked(c.judge, record):
 		return "a frame of which the capture kept a part is not as expected: sent so, or damaged before the tap, whose " +
 			"place was inferred"

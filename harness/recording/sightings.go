@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -50,6 +51,9 @@ func (l *learner) sight(s *evidence.Sighting, n *capture.Lane, w *flow, sound bo
 	s.Port, s.Mark = l.headers.SrcPort, evidence.MarkOf(p)
 	if f.HasTap {
 		s.Tap = f.Tap
+	}
+	if p.Opcode == roce.LoWAR {
+		s.PSN, s.Length = p.Repair.Base, evidence.Unit(p)
 	}
 	if w != nil {
 		s.Flow = int32(w.index)

@@ -35,6 +35,7 @@ type course struct {
 	ahead    bool   // a request after expected has passed since expected was set
 	overdue  overdue
 	holes    holes
+	round    round
 	swapped  psn.PSN    // request that passed after later ones, within swapTime and no retransmission
 	later    psn.PSN    // PSN after those later ones; they follow swapped when it is valid
 	asked    vtime.Time // time of the newest request
@@ -93,6 +94,7 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 		return
 	}
 	p, at, end := s.PSN, s.At, s.PSN.Add(span)
+	c.round.passes(p, end)
 	c.pause = max(c.pause, at.Sub(c.asked))
 	c.settled.passes(at)
 	begins := c.settled.sent(p, end, s.Opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)

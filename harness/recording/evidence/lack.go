@@ -41,9 +41,10 @@ type lack struct {
 	beyond    bool       // one after again has been sent again since
 	unready   bool       // the NAK was an RNR NAK of a request that it may not name
 	keeps     bool       // the responder keeps requests that are early: a NAK asks for one request
-	repaired  resends    // requests sent again, of a responder that keeps what is early
-	waiting   []psn.PSN  // newest requests that an RNR NAK may name
-	data      *fetched   // nil before the first READ or atomic
+	round     round
+	repaired  resends   // requests sent again, of a responder that keeps what is early
+	waiting   []psn.PSN // newest requests that an RNR NAK may name
+	data      *fetched  // nil before the first READ or atomic
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
 
@@ -76,6 +77,7 @@ func (l *lack) passes(s *Sighting) {
 // asks processes a request of any kind, with the PSNs up to end.
 func (l *lack) asks(s *Sighting, end psn.PSN) {
 	l.passes(s)
+	l.round.passes(s.PSN, end)
 	l.twice(&l.requests, s)
 	repeats, data := l.begun && s.PSN.Less(l.newest), s.answeredInOrder()
 	if !repeats {
@@ -94,13 +96,7 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 	if repeats {
 		l.repaired.add(s.PSN)
 	}
-	switch {
-	case l.refuse && l.keeps && s.PSN == l.again:
-		l.refuse = false
-	case l.refuse && !l.keeps && s.PSN.LessEq(l.again):
-		l.again, l.resent = psn.Max(l.again, end), true
-		l.refuse = l.again.Less(l.newest)
-	case l.refuse && repeats:
+	if !l.comes(s.PSN, end) && l.refuse && repeats {
 		l.beyond = true
 	}
 	if !data {
@@ -112,6 +108,21 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 	for _, p := range l.data.request(s.PSN, end, s.Opcode.IsAtomic()) {
 		l.sign(p, unanswered)
 	}
+}
+
+// comes notes that the requests [p, end) have passed since a NAK, or were repaired, and reports whether it asked for
+// them.
+func (l *lack) comes(p, end psn.PSN) bool {
+	switch {
+	case l.refuse && l.keeps && p == l.again:
+		l.refuse = false
+	case l.refuse && !l.keeps && p.LessEq(l.again):
+		l.again, l.resent = psn.Max(l.again, end), true
+		l.refuse = l.again.Less(l.newest)
+	default:
+		return false
+	}
+	return true
 }
 
 // fetches processes a positive answer for the READs and atomics: whatever it answers, the data requested earlier must

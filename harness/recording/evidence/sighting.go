@@ -19,7 +19,7 @@ type Sighting struct {
 	PSN      psn.PSN
 	SACK     psn.PSN // PSN that a selective acknowledgement names
 	MSN      psn.MSN
-	Length   uint32 // bytes that a READ requests
+	Length   uint32 // bytes that a READ requests; of a repair packet its Unit
 	Payload  uint16 // length of the payload in bytes
 	Port     uint16 // UDP source port
 	Opcode   roce.Opcode

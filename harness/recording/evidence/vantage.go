@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
@@ -88,6 +89,8 @@ func (v *Vantage) Follow(s *Sighting, e End) {
 		v.course(e.Conn, e.From).request(s, n, exact)
 	case s.Headed && s.Sound && s.Opcode.IsResponse():
 		v.course(e.Conn, e.From.Other()).response(s)
+	case s.Opcode == roce.LoWAR:
+		v.course(e.Conn, e.From).repair(s)
 	}
 }
 

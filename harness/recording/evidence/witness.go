@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -58,6 +59,8 @@ func (w *Witness) Follow(s *Sighting, e End) {
 		w.lack(tap, e.Conn, e.From).asks(s, s.PSN.Add(n))
 	case s.Opcode.IsResponse():
 		w.lack(tap, e.Conn, e.From.Other()).response(s)
+	case s.Opcode == roce.LoWAR:
+		w.lack(tap, e.Conn, e.From).repair(s)
 	}
 }
 
