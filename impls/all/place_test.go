@@ -3,9 +3,12 @@ package all
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta/degrade"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
@@ -31,6 +34,26 @@ func TestPlaceOfALossyCapture(t *testing.T) {
 					t.Errorf("%s %q at the %s: %v, %+v", impl.Name, fault, view.Name, err, in.Capture)
 				}
 			}
+		}
+	}
+}
+
+// TestCutRepairPackets: what is acknowledged may have come by repair packets whose bytes a capture at the responder
+// lacks.
+func TestCutRepairPackets(t *testing.T) {
+	for _, name := range []string{"lowar", "lowar-gb1"} {
+		impl, _ := Find(name)
+		r := recorded(t, "seed 1\nimpl "+name+"\nlink rate=100M delay=5ms\nloss random p=1%\nqp retry=7\n"+
+			"load write msg=64KiB count=20\n", impl)
+		ways := slices.DeleteFunc(meta.Ways(), func(w meta.Way) bool {
+			return w.String() != "responder, 128 bytes kept, stated"
+		})
+		v, _, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
+		if err != nil || len(ways) != 1 {
+			t.Fatal(ways, err)
+		}
+		for _, f := range v.Findings {
+			t.Error(f.Text)
 		}
 	}
 }
