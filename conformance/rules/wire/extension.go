@@ -73,7 +73,8 @@ var extensionIdentity = rule.Rule{
 			return
 		}
 		c.Met()
-		if at := difference(s.Raw, &f, !c.Known); at >= 0 {
+		away := c.Maker(s) != rule.AtPort || c.Inferred
+		if at := difference(s.Raw, &f, !c.Known, away); at >= 0 {
 			c.Failf(sender(s), "%v: byte %d changes by decoding and encoding; the same bytes expected",
 				f.Packet.Opcode, at)
 		}
@@ -84,15 +85,16 @@ var extensionIdentity = rule.Rule{
 // none. The payload is not compared, and a good ICRC is taken as equal. Not compared are the Ethernet padding behind
 // the packet, a UDP checksum that the encoder or the sender leaves out over IPv4, and the traffic class and flow label
 // of IPv6, which the network may change. In a capture of hosts that are not known (foreign) the interface may fill in
-// the checksum of the IPv4 header behind the tap.
-func difference(raw []byte, f *roce.Frame, foreign bool) int {
+// the checksum of the IPv4 header behind the tap. Away from the sender's port the UDP checksum may have been damaged on
+// the way, as the ICRC does not cover it.
+func difference(raw []byte, f *roce.Frame, foreign, away bool) int {
 	var room [roce.MaxHead]byte
 	head := f.AppendHead(room[:0])
 	end := len(head) + len(f.Packet.Payload)
 	if len(raw) < f.Len() {
 		return len(raw)
 	}
-	if at := headDifference(raw, head, foreign); at >= 0 {
+	if at := headDifference(raw, head, foreign, away); at >= 0 {
 		return at
 	}
 	for i := end; i < f.Len()-icrcLen; i++ {
@@ -104,7 +106,7 @@ func difference(raw []byte, f *roce.Frame, foreign bool) int {
 }
 
 // headDifference compares the headers.
-func headDifference(raw, head []byte, foreign bool) int {
+func headDifference(raw, head []byte, foreign, away bool) int {
 	if bytes.Equal(raw[:len(head)], head) {
 		return -1
 	}
@@ -117,7 +119,7 @@ func headDifference(raw, head []byte, foreign bool) int {
 		binary.BigEndian.PutUint16(head[checksum:], roce.UDPChecksum(ip[:min(total(ip), len(ip))]))
 	}
 	// the network may have changed the byte of FECN and BECN, and not the checksum, which the ICRC does not cover
-	marked := foreign && len(head) > checksum+6 && head[checksum+6] != 0
+	marked := away || foreign && len(head) > checksum+6 && head[checksum+6] != 0
 	for i := range head {
 		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // traffic class and flow label of IPv6
 		without := (i == checksum || i == checksum+1) && (udp == 20 || marked || raw[checksum]|raw[checksum+1] == 0)

@@ -24,7 +24,7 @@ func TestChecksumBehindTheTap(t *testing.T) {
 		if err := got.Decode(raw); err != nil {
 			t.Fatal(err)
 		}
-		if at := difference(raw, &got, tc.foreign); at != tc.want {
+		if at := difference(raw, &got, tc.foreign, false); at != tc.want {
 			t.Errorf("checksum %#04x, foreign %v: byte %d differs, want %d", tc.sum, tc.foreign, at, tc.want)
 		}
 	}

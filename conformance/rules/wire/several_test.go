@@ -82,10 +82,11 @@ func TestCutFrameBeforeATap(t *testing.T) {
 	}
 }
 
-// The network may change the byte of FECN and BECN, and not the UDP checksum, which the ICRC does not cover either.
+// The network may change the byte of FECN and BECN, and not the UDP checksum, which the ICRC does not cover either. It
+// may damage that checksum before a tap away from the sender's port.
 func TestChecksumOfAMarkedPacket(t *testing.T) {
-	for _, c := range []struct{ marked, foreign, want bool }{
-		{false, true, true}, {true, true, false}, {true, false, true},
+	for _, c := range []struct{ marked, foreign, away, want bool }{
+		{false, true, false, true}, {true, true, false, false}, {true, false, false, true}, {false, true, true, false},
 	} {
 		addr := netip.MustParseAddr("2001:db8::1")
 		var ack roce.Packet
@@ -94,8 +95,8 @@ func TestChecksumOfAMarkedPacket(t *testing.T) {
 		raw := f.AppendTo(nil)
 		const checksum = 14 + 40 + 6
 		raw[checksum], raw[checksum+1] = 0x12, 0x34
-		if got := difference(raw, &f, c.foreign) >= 0; got != c.want {
-			t.Errorf("marked %v, foreign %v: differs %v", c.marked, c.foreign, got)
+		if got := difference(raw, &f, c.foreign, c.away) >= 0; got != c.want {
+			t.Errorf("%+v: differs %v", c, got)
 		}
 	}
 }
