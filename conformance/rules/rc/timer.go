@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"fmt"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -24,16 +26,26 @@ func timeoutInterval() rule.Rule {
 				switch {
 				case !ok || !begun.byTimer || t == 0 || readApart(s.Pkt):
 				case begun.max < t-rule.TimerEarly(t):
-					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
+					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %s", c.Rel(s.Pkt.PSN), begun.max,
+						transportTimer(c))
 				case c.Late(rule.Requester, s.At.Add(rule.TimerSlow*t-begun.min), rule.TimerSlack(t), s.At):
-					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v",
-						c.Rel(s.Pkt.PSN), begun.min, t)
+					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %s",
+						c.Rel(s.Pkt.PSN), begun.min, transportTimer(c))
 				default:
 					c.Met()
 				}
 			}}
 		},
 	}
+}
+
+// transportTimer returns the nominal period of the timer and the code that sets it, which a user may have stated.
+func transportTimer(c *rule.Context) string {
+	t := c.Attr.TransportTimer().String()
+	if c.Attr.RTO == 0 {
+		t += fmt.Sprintf(" by timeout=%d", c.Attr.Timeout)
+	}
+	return t
 }
 
 func timeoutRetries() rule.Rule {
@@ -103,7 +115,7 @@ func timerDisabled() rule.Rule {
 				Sight: func(s *rule.Sight) {
 					if begun, ok := r.sight(s); ok && begun.byTimer && off {
 						c.Failf(rule.Requester,
-							"%s is sent again after %v, the timer is off; nothing expected before an answer",
+							"%s is sent again after %v, the timer is off by timeout=0; nothing expected before an answer",
 							c.Rel(s.Pkt.PSN), begun.max)
 					}
 				},
@@ -153,7 +165,7 @@ func timerProfile() rule.Rule {
 					case least == vtime.Duration(vtime.Never) || t == 0:
 					case 2*t < 3*least:
 						c.Failf(rule.Requester,
-							"T_tr is %v, the round trip takes %v: spurious timeouts expected", t, least)
+							"T_tr is %s, the round trip takes %v: spurious timeouts expected", transportTimer(c), least)
 					default:
 						c.Met()
 					}
