@@ -59,14 +59,18 @@ func remember[T any](list []T, x T) []T {
 }
 
 // request processes a READ or atomic. It returns the PSNs of answers that the capture lacks: holes inside the range of
-// the request that do not begin at its first PSN, so that the requester did not miss them first.
+// the request that do not begin at its first PSN, so that the requester did not miss them first. A requester that
+// awaits data from there or from before discards what comes after them, and says nothing about it. A hole at the end of
+// the request may be yet to come: an answer to an earlier transmission has overtaken it.
 func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	x := stretch{p, end}
+	awaits := slices.ContainsFunc(f.holes, func(h stretch) bool { return h.from.LessEq(p) }) ||
+		slices.ContainsFunc(f.due, func(d stretch) bool { return d.from.Less(p) })
 	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool {
 		if !x.has(h.from) {
 			return false
 		}
-		if h.from != p {
+		if h.from != p && h.to != end && !awaits {
 			lacking = append(lacking, h.from)
 		}
 		return true
