@@ -12,10 +12,10 @@ func Addr(side trace.Side) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, 0, byte(side) + 1})
 }
 
-// overIPMAC replaces MAC in frames that are not RoCEv2. No device has the address, so the kernels of the namespaces
+// OverIPMAC replaces MAC in frames that are not RoCEv2. No device has the address, so the kernels of the namespaces
 // leave the frames to the endpoints instead of answering a TCP segment with a reset, and a datagram with ICMP. Package
 // packetio relies on it.
-func overIPMAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x78, 0, byte(side) + 1} }
+func OverIPMAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x78, 0, byte(side) + 1} }
 
 // MAC is the Ethernet address of a side, locally administered; the netns bench assigns it to its devices.
 func MAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x77, 0, byte(side) + 1} }
@@ -34,6 +34,6 @@ func Frame(f *roce.Frame, side trace.Side, i int, p *roce.Packet) {
 		TTL: 64, DF: true, SrcPort: SourcePort(i), DstPort: roce.Port, Packet: *p,
 	}
 	if p.Opcode.OverIP() {
-		f.SrcMAC, f.DstMAC, f.DF = overIPMAC(side), overIPMAC(side.Other()), false
+		f.SrcMAC, f.DstMAC, f.DF = OverIPMAC(side), OverIPMAC(side.Other()), false
 	}
 }

@@ -32,6 +32,9 @@ func (b *Bench) undilatable(job *bench.Job) string {
 		if slices.Contains(impl.Features, "spec") {
 			return impl.Name + " reads the text of the run and does not declare " + contract.FeatureDilate
 		}
+		if slices.Contains(impl.Features, engine.Unreliable) {
+			return impl.Name + " gives messages up after a fixed time, and does not declare " + contract.FeatureDilate
+		}
 		if drive.MeetsRNR(job.Spec, trace.Side(side)) {
 			return impl.Name + " may be sent RNR NAKs, whose timer is a fixed code, and does not declare " +
 				contract.FeatureDilate

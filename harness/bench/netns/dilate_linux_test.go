@@ -31,6 +31,8 @@ func TestWhatCannotBeDilated(t *testing.T) {
 		{"load write msg=1KiB count=1", "does not declare dilate", mine("spec"), nil},
 		{"load write msg=1KiB count=1", "", mine("spec", "dilate"), nil},
 		{"load send msg=1KiB count=1", "", mine(), nil},
+		{"load send msg=1KiB count=1", "after a fixed time", mine("unreliable"), nil},
+		{"load send msg=1KiB count=1", "", mine("unreliable", "dilate"), nil},
 		{"qp receives=1 replenish=0\nload send msg=1KiB count=9", "RNR NAKs", mine(), nil},
 		{"qp receives=1 replenish=0\nload send msg=1KiB count=9", "", mine("dilate"), nil},
 	} {

@@ -3,6 +3,7 @@ package netns
 import (
 	"cmp"
 	"context"
+	"net"
 	"os"
 	"strings"
 
@@ -57,6 +58,9 @@ func (s *session) startParty(n *topology.Namespace, role string, side trace.Side
 		return nil, err
 	}
 	order := setup(s.spec, side)
+	if impl.OverIP() {
+		aside(&order, side)
+	}
 	order.Device, order.Report, order.Streams = strings.Join(devices, " "), path, streams
 	e, err := party.Start(c, party.Options{Name: nameOf(role, side, impl), Side: side, Fault: faultOf(side, impl),
 		Dilate: s.base.Dilation, Report: events,
@@ -124,6 +128,12 @@ func (s *session) mute(n *topology.Namespace) error {
 		}
 		return err
 	})
+}
+
+// aside gives a program whose packets are not RoCEv2 the addresses that no kernel of a namespace answers.
+func aside(o *contract.Order, side trace.Side) {
+	own, peer := drive.OverIPMAC(side), drive.OverIPMAC(side.Other())
+	o.MAC, o.PeerMAC = net.HardwareAddr(own[:]).String(), net.HardwareAddr(peer[:]).String()
 }
 
 // setup is the first line for the program of a side, without its devices.
