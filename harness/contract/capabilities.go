@@ -27,7 +27,8 @@ type Capabilities struct {
 	MaxQPs     int    `json:"max_qps"`
 
 	// Reports lists the reports that the program makes beside the packets on the wire. "cqe": posted, receive,
-	// completed and received lines. "memory": it answers verify. "file": it writes these reports, as a trace in NDJSON,
+	// completed and received lines. "datagrams": declared and lost lines too, and the sender of each message. "memory":
+	// it answers verify. "file": it writes these reports, as a trace in NDJSON,
 	// to the file that setup names.
 	Reports string `json:"reports"`
 }
@@ -60,7 +61,7 @@ func (c *Capabilities) check() error {
 		{"mtus", c.MTUs, []string{"256", "512", "1024", "2048", "4096"}},
 		{"recovery", c.Recovery, Recoveries()},
 		{"features", c.Features, Features()},
-		{"reports", c.Reports, []string{"cqe", "memory", "file"}},
+		{"reports", c.Reports, []string{"cqe", "memory", "file", "datagrams"}},
 	} {
 		for _, w := range strings.Fields(list.words) {
 			if !slices.Contains(list.known, w) {

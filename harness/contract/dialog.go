@@ -93,7 +93,8 @@ func (d *Dialog) follow(r *Report) error {
 		if want := before[r.Event]; d.last != want {
 			return fmt.Errorf("%s after %q; want it after %q", r.Event, d.last, want)
 		}
-	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysIdle, SaysBusy, SaysShare:
+	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysDeclared, SaysLost, SaysIdle, SaysBusy,
+		SaysShare:
 		if d.last != SaysReady {
 			return fmt.Errorf("%s after %q; want it between ready and stopped", r.Event, d.last)
 		}

@@ -21,6 +21,8 @@ const (
 	SaysReceive      = "receive"      // a receive was posted
 	SaysCompleted    = "completed"    // a request has completed, well or not
 	SaysReceived     = "received"     // a receive has completed
+	SaysDeclared     = "declared"     // bytes of a Write-Record are valid
+	SaysLost         = "lost"         // a SEND did not come whole in time, and its receive is free again
 	SaysIdle         = "idle"         // all work has completed
 	SaysBusy         = "busy"         // there is work again after idle
 	SaysCounter      = "counter"      // packets dropped below the transport, for a reason
@@ -40,7 +42,7 @@ type Report struct {
 	TCP       string  `json:"tcp,omitempty"`      // ready: the TCP that carries the QPs, and its congestion control
 	Share     float64 `json:"share,omitempty"`    // share: 0 to 1
 
-	// Of posted, receive, completed and received. At is CLOCK_MONOTONIC, as that of start.
+	// Of posted, receive, completed, received, declared and lost. At is CLOCK_MONOTONIC, as that of start.
 	At        int64  `json:"at_ns,omitempty"`
 	OnQP      int    `json:"qp,omitempty"`
 	WR        uint64 `json:"wr,omitempty"`
@@ -51,6 +53,8 @@ type Report struct {
 	Imm       uint32 `json:"imm,omitempty"`
 	Key       uint32 `json:"rkey,omitempty"`
 	VA        uint64 `json:"va,omitempty"`
+	Peer      uint16 `json:"peer,omitempty"` // received, declared, lost: port of the sender, over datagrams
+	More      bool   `json:"more,omitempty"` // declared: another entry of the same map follows
 
 	Variable string `json:"variable,omitempty"` // counter, state
 	Value    int64  `json:"value,omitempty"`
@@ -136,7 +140,7 @@ func (r *Report) check() error {
 		if r.Share < 0 || r.Share > 1 {
 			return fmt.Errorf("share: %g; want 0 to 1", r.Share)
 		}
-	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived:
+	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysDeclared, SaysLost:
 		return r.checkWork()
 	case SaysCounter, SaysState:
 		if !named(r.Variable) {
@@ -154,12 +158,12 @@ func (r *Report) check() error {
 }
 
 var events = []string{SaysCapabilities, SaysReady, SaysShare, SaysPosted, SaysReceive, SaysCompleted, SaysReceived,
-	SaysIdle, SaysBusy, SaysCounter,
-	SaysState, SaysStopped, SaysVerified, SaysError}
+	SaysDeclared, SaysLost, SaysIdle, SaysBusy, SaysCounter, SaysState, SaysStopped, SaysVerified, SaysError}
 
 // checkWork checks a line about a request or a receive.
 func (r *Report) checkWork() error {
-	if _, ok := Op(r.Operation); !ok && r.Event != SaysReceive {
+	names := r.Event == SaysPosted || r.Event == SaysCompleted || r.Event == SaysReceived
+	if _, ok := Op(r.Operation); !ok && names {
 		return fmt.Errorf("%s: operation %.20q; want one of %s", r.Event, r.Operation, strings.Join(opNames(), " "))
 	}
 	if _, ok := Status(r.Status); !ok && (r.Event == SaysCompleted || r.Event == SaysReceived) {

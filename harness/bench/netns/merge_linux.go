@@ -14,7 +14,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -25,8 +24,8 @@ import (
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
-	if s.parties.ByLines(engine.Unreliable) {
-		byLines(&h)
+	if s.parties.Silent() {
+		leaveParts(&h)
 	}
 	if k := s.base.Dilation; k.Dilated() {
 		h.Dilated = k.Factor()
@@ -77,9 +76,9 @@ func reports(p *party.Parties) trace.Reports {
 	return r
 }
 
-// byLines leaves of the reports what lines of the contract can say of a transport of datagrams: they have no word for
-// what was declared, lost or refused, nor for the sender of a message.
-func byLines(h *trace.Header) {
+// leaveParts leaves of the reports the completions of requests and receives: what was declared or lost, and who sent a
+// message, is not told.
+func leaveParts(h *trace.Header) {
 	if h.Reports&trace.ReportCQE == 0 {
 		return
 	}

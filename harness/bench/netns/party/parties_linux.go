@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -59,10 +60,11 @@ func (p *Parties) Tells(kind string) bool {
 	})
 }
 
-// ByLines reports whether an endpoint with a feature makes its reports by lines.
-func (p *Parties) ByLines(feature string) bool {
+// Silent reports whether an endpoint over datagrams does not say what it declares and loses.
+func (p *Parties) Silent() bool {
 	return slices.ContainsFunc(p.Ends[:], func(e *Party) bool {
-		return e != nil && e.Caps != nil && !e.Caps.Tells("file") && slices.Contains(e.Caps.Declared(), feature)
+		return e != nil && e.Caps != nil && !e.Caps.Tells("file") && !e.Caps.Tells("datagrams") &&
+			slices.Contains(e.Caps.Declared(), engine.Unreliable)
 	})
 }
 

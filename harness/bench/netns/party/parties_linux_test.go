@@ -45,16 +45,17 @@ func TestPartiesAddUp(t *testing.T) {
 	}
 }
 
-// Lines have fewer words than a file, which counts where one of the ends uses them and has the feature.
-func TestByLines(t *testing.T) {
-	lines := &Party{Caps: &contract.Capabilities{Recovery: "iwarp-ud", Reports: "cqe"}}
-	file := &Party{Caps: &contract.Capabilities{Recovery: "iwarp-ud", Reports: "cqe file"}}
-	reliable := &Party{Caps: &contract.Capabilities{Recovery: "gbn", Reports: "cqe"}}
+// A program over datagrams says what it declares and loses by its file, or by lines that it declares.
+func TestSilent(t *testing.T) {
+	of := func(recovery, reports string) *Party {
+		return &Party{Caps: &contract.Capabilities{Recovery: recovery, Reports: reports}}
+	}
+	silent, file, lines := of("iwarp-ud", "cqe"), of("iwarp-ud", "cqe file"), of("iwarp-ud", "cqe datagrams")
 	for _, c := range []struct {
 		ends [2]*Party
 		want bool
-	}{{[2]*Party{file, lines}, true}, {[2]*Party{file, file}, false}, {[2]*Party{reliable, nil}, false}} {
-		if got := (&Parties{Ends: c.ends}).ByLines("unreliable"); got != c.want {
+	}{{[2]*Party{file, silent}, true}, {[2]*Party{file, lines}, false}, {[2]*Party{of("gbn", "cqe"), nil}, false}} {
+		if got := (&Parties{Ends: c.ends}).Silent(); got != c.want {
 			t.Errorf("%t, want %t", got, c.want)
 		}
 	}

@@ -154,7 +154,8 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 	case contract.SaysBusy:
 		e.moves(e.Idle)
 		e.Idle = false
-	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
+	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived,
+		contract.SaysDeclared, contract.SaysLost:
 		if err := cmp.Or(e.plausible(&a.Report), e.restless(&a.Report), e.taken(&a.Report)); err != nil {
 			return false, err
 		}

@@ -123,15 +123,20 @@ func (e *Party) Took(arrived uint64) error {
 
 // kinds maps the events of lines to those of a trace.
 var kinds = map[string]trace.EventKind{contract.SaysPosted: trace.Post, contract.SaysReceive: trace.Receive,
-	contract.SaysCompleted: trace.CQE, contract.SaysReceived: trace.Recv}
+	contract.SaysCompleted: trace.CQE, contract.SaysReceived: trace.Recv,
+	contract.SaysDeclared: trace.Declared, contract.SaysLost: trace.Lost}
 
 // event converts a line to an event of a trace.
 func (e *Party) event(r *contract.Report) trace.Event {
 	op, _ := contract.Op(r.Operation) // both have been checked
+	if r.Event == contract.SaysDeclared {
+		op = engine.OpWrite
+	}
 	status, _ := contract.Status(r.Status)
 	return trace.Event{
 		At: e.base.Time(r.At), Side: e.Side, Conn: r.OnQP, Kind: kinds[r.Event],
-		Body: engine.Event{Op: op, Status: status, ID: r.WR, Len: r.Bytes, Imm: r.Imm, PSN: psn.PSN(r.PSN)},
-		VA:   r.VA, Len: r.Bytes, RKey: r.Key,
+		Body: engine.Event{Op: op, Status: status, ID: r.WR, Len: r.Bytes, Imm: r.Imm, PSN: psn.PSN(r.PSN),
+			Peer: r.Peer, More: r.More},
+		VA: r.VA, Len: r.Bytes, RKey: r.Key,
 	}
 }
