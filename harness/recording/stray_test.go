@@ -14,7 +14,6 @@ import (
 func TestAnswersToAWrongQP(t *testing.T) {
 	const n = 60
 	burst := func(from, to int) func(int) bool { return func(i int) bool { return i >= from && i < to } }
-	two := func(i int) bool { return burst(20, 30)(i) || burst(40, 47)(i) }
 	odd := func(i int) bool { return i > 20 && i%2 == 1 }
 	two := func(i int) bool { return burst(20, 30)(i) || burst(40, 47)(i) }
 	for name, c := range map[string]struct {
