@@ -138,14 +138,14 @@ var givenUp = define(rule.Rule{
 		w.tells = func(e *trace.Event) { failed(e, rule.Requester) }
 		w.told = func(e *trace.Event, m *message) {
 			failed(e, rule.Responder)
-			if e.Kind != trace.Lost || m == nil {
+			if e.Kind != trace.Lost || m == nil || !m.matched { // which SEND took the receive has to be known
 				return
 			}
 			switch took := e.At.Sub(m.first); {
 			case took < w.reasm-rule.HostPatience:
 				w.Failf(rule.Responder, "%v is given up after %s", m, took.Short())
 			case took > w.reasm+lateness:
-				w.Failf(rule.Responder, "%v is given up only after %v us", m, took/vtime.Microsecond)
+				w.Failf(rule.Responder, "%v is given up only after %s", m, took.Short())
 			}
 		}
 		w.over = func(m *message) {
