@@ -17,6 +17,8 @@ import (
 // captureFiles are open captures.
 type captureFiles struct {
 	files    []*os.File
+	inputs   []io.Seeker // of the captures
+	sizes    []int64     // bytes of the inputs
 	captures []*capture.Reader
 	names    []string // names of the captures
 	sources  []capture.Source
@@ -36,14 +38,35 @@ type Part struct {
 // open returns a reader of the part from its beginning.
 func (p *Part) open(c *captureFiles) (io.Reader, error) {
 	if p.Copy != nil {
-		return io.NewSectionReader(p.Copy, 0, p.Size), nil
+		copied := io.NewSectionReader(p.Copy, 0, p.Size)
+		c.inputs, c.sizes = append(c.inputs, copied), append(c.sizes, p.Size)
+		return copied, nil
 	}
 	file, err := os.Open(p.Name)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	c.files = append(c.files, file)
+	if info, err := file.Stat(); err == nil {
+		c.inputs, c.sizes = append(c.inputs, file), append(c.sizes, info.Size())
+	}
 	return file, nil
+}
+
+// progress returns the part of the captures that has been read: 1 for all, and where that is unknown.
+func (c *captureFiles) progress() float64 {
+	var read, all int64
+	for i, in := range c.inputs {
+		at, err := in.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return 1
+		}
+		read, all = read+at, all+c.sizes[i]
+	}
+	if all == 0 {
+		return 1
+	}
+	return min(float64(read)/float64(all), 1)
 }
 
 // openAll opens all parts; on an error it closes those already opened.

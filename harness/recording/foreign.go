@@ -167,7 +167,7 @@ func (r *Recording) survey(name string, as anew) (*learner, error) {
 	l := newLearner()
 	l.seals.never = r.unsealed
 	err := as(func(c *captureFiles) error {
-		if err := l.read(c.sources); err != nil {
+		if err := l.read(c.sources, c.progress); err != nil {
 			return err
 		}
 		if r.unsealed == nil {

@@ -12,6 +12,7 @@ import (
 // Limits of what a reading keeps.
 const (
 	headLimit = 96 << 20 // bytes of the heads of all frames
+	headCheck = 1 << 20  // bytes of heads from which on it is estimated whether those of all frames will fit
 	headLeast = 2 << 10  // bytes of heads by flow; with fewer, the memory of the flows counts more than a reading
 	sumLimit  = 1 << 23  // frames of a source
 )
@@ -23,13 +24,16 @@ type kept struct {
 	heads []capture.Heads
 	sums  [][]uint32
 	end   error // error with which the captures ended, io.EOF when they are complete
+
+	progress func() float64 // part of the captures that has been read
+	check    int            // bytes of heads at which it is asked for next
 }
 
 // keep keeps a frame whose headers, if it is Sound, were decoded last.
 func (l *learner) keep(n *capture.Lane) {
 	k, f := &l.kept, &n.Frame
 	if k.heads != nil {
-		if !f.HasTap && l.headers.Packet.Opcode != roce.LoWAR && len(l.order) <= crowd && k.size() <= headLimit {
+		if !f.HasTap && l.headers.Packet.Opcode != roce.LoWAR && len(l.order) <= crowd && k.fits() {
 			k.heads[n.Index].Add(f, &l.headers)
 			return
 		}
@@ -40,9 +44,20 @@ func (l *learner) keep(n *capture.Lane) {
 	}
 }
 
+// fits reports whether the heads of all frames will fit in the limit, as far as the present ones tell. It asks for the
+// progress each time that they have doubled.
+func (k *kept) fits() bool {
+	size := k.size()
+	if size < k.check {
+		return true
+	}
+	k.check = min(2*size, headLimit)
+	return float64(size) <= headLimit*k.progress()
+}
+
 // settle ends the reading of the frames of so many flows.
 func (k *kept) settle(end error, flows int) {
-	k.end = cmp.Or(end, io.EOF)
+	k.end, k.progress = cmp.Or(end, io.EOF), nil
 	if k.heads != nil && k.size() < headLeast*flows {
 		k.shrink()
 	}

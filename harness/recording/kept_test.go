@@ -7,7 +7,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
@@ -59,6 +61,28 @@ func TestPlayWithoutReadingAgain(t *testing.T) {
 		a.Raw, b.Raw, a.Packet.Payload, b.Packet.Payload = a.Raw[:54], b.Raw[:54], nil, nil
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("record %d: %+v, want %+v", i, a, b)
+		}
+	}
+}
+
+// Heads that will not fit are given up early, by how much of the capture they are of; those that do not fit at once.
+func TestHeadsFit(t *testing.T) {
+	f := capture.Frame{Raw: make([]byte, 1<<16), Kept: 1 << 16}
+	for _, c := range []struct {
+		bytes int
+		read  float64
+		want  bool
+	}{
+		{headCheck / 2, 0.001, true}, {2 * headCheck, 0.001, false}, {2 * headCheck, 0.5, true},
+		{headLimit - headCheck, 1, true}, {headLimit + headCheck, 1, false},
+	} {
+		k := kept{heads: make([]capture.Heads, 1), progress: func() float64 { return c.read }, check: headCheck}
+		fits := true
+		for ; k.size() < c.bytes && fits; fits = k.fits() {
+			k.heads[0].Add(&f, &roce.Frame{})
+		}
+		if fits != c.want {
+			t.Errorf("%d bytes of %v of a capture fit: %v", c.bytes, c.read, fits)
 		}
 	}
 }
