@@ -57,7 +57,7 @@ func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
 	}
 	far := v.others(h)
 	_, _, slower := nearer(far, h, 1)
-	refuted = v.Astray(s) && often(signs) > 0 || slower && signs*2*much > far.lost()
+	refuted = v.Astray(s) && often(signs) > 0 || slower && 2*signs > far.lost()
 	if !refuted && v.near(h) {
 		return "", false
 	}

@@ -60,8 +60,9 @@ func TestPlaceAsStated(t *testing.T) {
 		"a sign":                            {1, 0, 9 * us, true, false},
 		"a sign, as the host is near":       {1, 0, 90 * us, false, false},
 		"a sign, as the other host is near": {1, 0, us, true, true},
-		"signs":                             {3, 0, 9 * us, true, true},
-		"signs, and many more beyond":       {3, 300, 9 * us, true, false},
+		"a sign, and more beyond, as the other host is near": {1, 3, us, true, false},
+		"signs":                       {3, 0, 9 * us, true, true},
+		"signs, and many more beyond": {3, 300, 9 * us, true, false},
 	} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
 		v.host(near).answers, v.host(near).crossed = Samples{8 * us}, c.crossed
