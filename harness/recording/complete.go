@@ -51,6 +51,10 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	if c.Headless > 0 {
 		doubt(validity.Capture, fmt.Sprintf("the capture lacks %d headers of frames", c.Headless))
 	}
+	if c.Cut > 0 && c.BadICRC > 0 {
+		doubt(validity.Capture, fmt.Sprintf("whole frames have a wrong ICRC, so that the %d frames that were cut may have "+
+			"been damaged on their way, too", c.Cut))
+	}
 	if c.Alone > 0 {
 		doubt(validity.Capture, fmt.Sprintf("a mirror shows frames twice, and %d frames once more alone: late second "+
 			"sights, or retransmissions that were lost behind it", c.Alone))

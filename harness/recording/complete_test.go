@@ -46,6 +46,18 @@ func countedAt(t *testing.T, text string, tap trace.Side, lost int) *bytes.Reade
 	return bytes.NewReader(b.Bytes())
 }
 
+// That the cut parts of frames are undamaged is assumed, unless frames that are whole are damaged.
+func TestCutFramesBesideDamagedOnes(t *testing.T) {
+	for _, c := range []struct {
+		of   Capture
+		want int
+	}{{Capture{Cut: 3}, 0}, {Capture{BadICRC: 1}, 0}, {Capture{Cut: 3, BadICRC: 1}, 1}} {
+		if got := c.of.Doubts(); len(got) != c.want {
+			t.Errorf("%d cut, %d damaged: doubts %v", c.of.Cut, c.of.BadICRC, got)
+		}
+	}
+}
+
 // A capture is complete by its own count, or assumed to be. Missing frames are doubts on their connection if all of
 // them are located there.
 func TestCompleteness(t *testing.T) {

@@ -79,7 +79,10 @@ func (c *Capture) Lines() []string {
 			held += fmt.Sprintf(", %s %s", quantity.Count(int64(x.n)), x.what)
 		}
 	}
-	if c.Cut > 0 {
+	switch {
+	case c.Cut > 0 && c.BadICRC > 0:
+		held += "; the missing parts may be damaged, as whole frames are"
+	case c.Cut > 0:
 		held += "; the missing parts are assumed undamaged"
 	}
 	for _, t := range sorted(c.Tunnels) {
