@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
@@ -102,6 +103,34 @@ func TestPlaceOfEarly(t *testing.T) {
 		}
 		if r.Capture.Tap == "responder" {
 			t.Errorf("%s: %+v", name, r.Capture)
+		}
+	}
+}
+
+// A requester that sends single requests again leaves out those that the responder keeps, and its timer may send them
+// again later: they were not lost before its tap.
+func TestKeptRequestIsSentAgain(t *testing.T) {
+	f := tracetest.Parse(t, `
+@0..5 A>B SEND_ONLY psn=+0 len=8 A
+@6..11 B>A ACK psn=+0 msn=1
+@10 A>X SEND_ONLY psn=+1 len=8 A
+@11..16 A>B SEND_ONLY psn=+2 len=8 A
+@12 A>X SEND_ONLY psn=+3 len=8 A
+@13..18 A>B SEND_ONLY psn=+4 len=8 A
+@17..22 B>A RACK psn=+1 msn=1 sack=+2 PSN_SEQ_ERR
+@19..24 B>A RACK psn=+1 msn=1 sack=+4 PSN_SEQ_ERR
+@25 A>X SEND_ONLY psn=+1 len=8 A
+@26 A>X SEND_ONLY psn=+3 len=8 A
+@80000..80005 A>B SEND_ONLY psn=+1 len=8 A
+@80001..80006 A>B SEND_ONLY psn=+2 len=8 A
+@80002..80007 A>B SEND_ONLY psn=+3 len=8 A
+@80003..80008 A>B SEND_ONLY psn=+4 len=8 A
+@80009..80014 B>A ACK psn=+4 msn=5
+`, 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for want, lists := range map[string][][]capture.Frame{"requester": {a}, "both ports": {a, b}} {
+		if r, _ := filed(t, lists...); r.Capture.Tap != want {
+			t.Errorf("tap %s (%s), want %s", r.Capture.Tap, r.Capture.Why, want)
 		}
 	}
 }

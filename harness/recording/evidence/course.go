@@ -190,11 +190,11 @@ func (c *course) spoilt(s *Sighting) {
 }
 
 // passesOver notes the first PSN that a retransmission leaves out although no answer covers it: that packet was lost
-// before the tap, if it comes later.
+// before the tap, if it comes later. One that a responder keeps need not be sent again, unless the timer expires.
 func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 	answered := c.settled.before()
 	switch {
-	case c.skip.valid, c.settled.lost, !c.sent.Less(p):
+	case c.skip.valid, c.settled.lost, c.responder.keeps, !c.sent.Less(p):
 	case answered.valid && c.sent.Less(answered.psn):
 	default:
 		c.skip = moment{c.sent, at, true}
