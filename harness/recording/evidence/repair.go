@@ -104,10 +104,7 @@ func (c *course) repair(s *Sighting) {
 	if c.expected == p {
 		c.expected, c.ahead = c.round.next(p.Next()), false
 	}
-	if c.jump.valid && c.jump.psn == p {
-		c.goesBack() // it was lost before the tap
-		c.jump.valid = false
-	}
+	c.jump.valid = c.jump.valid && c.jump.psn != p
 }
 
 // repair processes a repair packet. The request that it repairs draws an answer, and so may one that had come before.
