@@ -35,7 +35,18 @@ const atOnce = 2 * vtime.Microsecond
 type copies struct {
 	left   uint32
 	newest psn.PSN
-	kept   bool // the responder keeps what is early: an ACK of a later request may leave before those of duplicates
+	kept   bool    // the responder keeps what is early: an ACK of a later request may leave before those of duplicates
+	acked  psn.PSN // newest PSN acknowledged, by a NAK of the next one too; valid when any is true
+	any    bool
+}
+
+// news records an acknowledgement of a PSN, and reports whether it is the first of that or a later one.
+func (c *copies) news(p psn.PSN) bool {
+	first := !c.any || c.acked.Less(p)
+	if first {
+		c.acked, c.any = p, true
+	}
+	return first
 }
 
 // add counts a repeated request with PSN p.
@@ -69,7 +80,12 @@ func (r *repeated) again(s *Sighting, of *copies) bool {
 	soon := slices.ContainsFunc(before, func(old glance) bool {
 		return old.psn == g.psn && s.At.Sub(old.at) <= atOnce && old.same(g)
 	})
-	if s.Opcode == roce.Acknowledge && s.grants() {
+	switch {
+	case s.Opcode != roce.Acknowledge:
+	case !s.grants():
+		of.news(s.PSN.Prev())
+	default:
+		news := of.news(s.PSN)
 		switch {
 		case of.kept && soon && of.left > 0:
 			of.left--
@@ -78,7 +94,7 @@ func (r *repeated) again(s *Sighting, of *copies) bool {
 		case follows && of.left > 0:
 			of.left--
 			soon = false
-		case !follows && of.newest.Less(s.PSN):
+		case !follows && news && of.newest.Less(s.PSN):
 			of.left = 0
 		}
 	}

@@ -27,3 +27,28 @@ func TestRepeatedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Each duplicate draws an ACK of the newest request that is acknowledged, by a NAK of the next one perhaps. The ACK of
+// a later one shows that no more of them come.
+func TestACKsOfDuplicates(t *testing.T) {
+	var r repeated
+	var of copies
+	for i, c := range []struct {
+		psn        uint32
+		syndrome   roce.Syndrome
+		duplicates int // before the answer
+		want       bool
+	}{
+		{9, roce.SyndromePSNSeqErr, 0, false}, {8, 0, 3, false}, {8, 0, 0, false}, {8, 0, 0, false}, {8, 0, 0, false},
+		{8, 0, 0, true}, {9, 0, 2, false}, {9, 0, 0, true},
+	} {
+		for range c.duplicates {
+			of.add(5)
+		}
+		s := Sighting{At: vtime.Time(i) * vtime.Time(vtime.Microsecond), PSN: psn.New(c.psn),
+			Opcode: roce.Acknowledge, Syndrome: c.syndrome}
+		if got := r.again(&s, &of); got != c.want {
+			t.Errorf("answer %d: repeats %v, want %v", i, got, c.want)
+		}
+	}
+}
