@@ -27,16 +27,23 @@ func stating(t *testing.T, path string, qps, params []string) (*model.Result, er
 		Schemes: map[string]engine.Implementation{"irn": scheme}})
 }
 
-// TestStatedAttributes: rules that need attributes decide by those that the user states, if the capture shows
-// the connection from its beginning.
-func TestStatedAttributes(t *testing.T) {
-	r, err := record.Run(t.Context(), mustSpec(t, "seed 3\nlink rate=1G delay=1ms\nparam cap=60\n"+
-		"loss random p=1%\nqp start=4242\nload write msg=64KiB count=20\n"), irn.Implementation())
+// bothPorts writes the capture of a run of IRN at both ports, and returns its path.
+func bothPorts(t *testing.T, lines string) string {
+	t.Helper()
+	r, err := record.Run(t.Context(), mustSpec(t, "seed 3\nlink rate=1G delay=1ms\nparam cap=60\nloss random p=1%\n"+
+		"load write msg=64KiB count=20\n"+lines), irn.Implementation())
 	must(t, err)
 	wires, err := degrade.Wires(r.Header, r.Play)
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "both.pcapng")
 	must(t, os.WriteFile(path, degrade.Views[0].Of(wires[0]).File(), 0o600))
+	return path
+}
+
+// TestStatedAttributes: rules that need attributes decide by those that the user states, if the capture shows
+// the connection from its beginning.
+func TestStatedAttributes(t *testing.T) {
+	path := bothPorts(t, "qp start=4242\n")
 	const whole = "timeout=14 retry=7 rnr=7 min-rnr=12 rd=16 dest-rd=16 access=wra qd=128 "
 	for _, c := range []struct {
 		qps, params []string
@@ -69,13 +76,7 @@ func TestStatedAttributes(t *testing.T) {
 
 // TestAttributesOfASetUp: what the messages agree on that set up a connection need not be stated, nor where it begins.
 func TestAttributesOfASetUp(t *testing.T) {
-	r, err := record.Run(t.Context(), mustSpec(t, "seed 3\nlink rate=1G delay=1ms\nparam cap=60\ncm on\n"+
-		"loss random p=1%\nqp rd=9 dest-rd=9 rnr=3\nload write msg=64KiB count=20\n"), irn.Implementation())
-	must(t, err)
-	wires, err := degrade.Wires(r.Header, r.Play)
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "both.pcapng")
-	must(t, os.WriteFile(path, degrade.Views[0].Of(wires[0]).File(), 0o600))
+	path := bothPorts(t, "cm on\nqp rd=9 dest-rd=9 rnr=3\n")
 	for _, c := range []struct {
 		qp, line string
 		cap      rule.Status
