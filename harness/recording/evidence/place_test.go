@@ -447,3 +447,34 @@ func TestLossesBesideATap(t *testing.T) {
 		}
 	}
 }
+
+// A READ response that has passed before one that its requester has, and that it asks for, was lost behind the tap. One
+// that was sent again may have come while the requester asked.
+func TestLostReadResponses(t *testing.T) {
+	ends := [2]trace.End{{Addr: netip.MustParseAddr("192.0.2.1")}, {Addr: netip.MustParseAddr("192.0.2.2")}}
+	type pass struct {
+		nak   bool
+		p, of psn.PSN // of a response; the PSN that a NAK asks for, and the one that it names
+	}
+	for name, c := range map[string]struct {
+		list []pass
+		want int
+	}{
+		"lost behind":     {[]pass{{p: 0}, {p: 1}, {p: 2}, {true, 1, 2}, {true, 1, 2}}, 1},
+		"lost before":     {[]pass{{p: 0}, {p: 2}, {true, 1, 2}}, 0},
+		"two lost behind": {[]pass{{p: 0}, {p: 1}, {p: 2}, {p: 3}, {true, 0, 1}, {true, 2, 3}}, 2},
+		"sent again":      {[]pass{{p: 0}, {p: 2}, {p: 1}, {true, 1, 2}}, 0},
+	} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: ends}}})
+		for _, x := range c.list {
+			s, e := Sighting{Opcode: roce.XReadRespFirst, PSN: x.p, Headed: true, Sound: true}, End{0, trace.B}
+			if x.nak {
+				s.Opcode, s.SACK, s.Syndrome, e.From = roce.IRNReadAck, x.of, roce.SyndromePSNSeqErr, trace.A
+			}
+			v.Follow(&s, e)
+		}
+		if got := v.host(ends[trace.A].Addr).seen; got != c.want {
+			t.Errorf("%s: %d signs, want %d", name, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
@@ -20,6 +21,14 @@ type Vantage struct {
 	hosts   map[netip.Addr]*host
 	order   []*host          // as they appear in the connections
 	damaged map[passage]bool // frames of a host on a connection passed with a wrong ICRC
+	apart   map[passage]*apart
+}
+
+// apart is the READ responses of a host in a PSN space of their own that have passed.
+type apart struct {
+	round
+	asked psn.PSN // the one that the requester asked for last; valid if any
+	any   bool
 }
 
 // passage identifies the frames that a host sends on a connection.
@@ -78,8 +87,9 @@ func (v *Vantage) Follow(s *Sighting, e End) {
 	}
 	request := s.Opcode.IsRequest()
 	switch {
-	case s.Opcode.NumberedApart(): // not in the PSN space of the requests
 	case conn.Doubts[0] != nil: // the peer of the flow is a guess, or its packets are of several connections
+	case s.Opcode.NumberedApart(): // not in the PSN space of the requests
+		v.numberedApart(s, e)
 	case request && !s.Headed:
 		v.course(e.Conn, e.From).request(s, 1, false)
 	case request && !s.Sound:
@@ -91,6 +101,32 @@ func (v *Vantage) Follow(s *Sighting, e End) {
 		v.course(e.Conn, e.From.Other()).response(s)
 	case s.Opcode == roce.LoWAR:
 		v.course(e.Conn, e.From).repair(s)
+	}
+}
+
+// numberedApart processes a READ response in a PSN space of its own, or an acknowledgement of one. A response that has
+// passed before one that the requester has, and that it asks for, was lost behind the tap.
+func (v *Vantage) numberedApart(s *Sighting, e End) {
+	from, acks := e.From, s.Opcode.IsReadAck()
+	if acks {
+		from = from.Other()
+	}
+	key := passage{e.Conn, v.header.Conns[e.Conn].Ends[from].Addr}
+	a := v.apart[key]
+	switch {
+	case !s.Headed || !s.Sound:
+	case !acks && a == nil:
+		if a = new(apart); v.apart == nil {
+			v.apart = map[passage]*apart{}
+		}
+		v.apart[key] = a
+		fallthrough
+	case !acks:
+		a.passes(s.PSN, s.PSN.Next())
+	case a != nil && s.Syndrome == roce.SyndromePSNSeqErr && a.passed(s.PSN) && a.passed(s.SACK) &&
+		!(a.any && a.asked == s.PSN):
+		a.asked, a.any = s.PSN, true
+		v.host(v.header.Conns[e.Conn].Ends[e.From].Addr).seen++
 	}
 }
 
