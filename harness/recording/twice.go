@@ -195,48 +195,47 @@ func (w *doubled) mostly(window time.Duration, percent int) bool {
 const nearMirror = 10 * time.Microsecond
 
 // apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
-// sights are at two places.
+// sights are at two places; or nearly all of both directions; or nearly all answers, and no request.
 func (d *doubles) apart() bool {
-	for on, w := range d.ways {
-		if back := d.ways[way{on.to, on.from}]; (back == nil || len(back.after) == 0) && d.echoes(w) {
-			return true
-		}
+	for _, w := range d.ways {
 		slices.Sort(w.after)
-		if len(w.after) < 8 {
+	}
+	for on, w := range d.ways {
+		if len(w.after) < fewAgain {
 			continue
 		}
-		middle := w.after[len(w.after)/2]
-		from, _ := slices.BinarySearch(w.after, middle/2)
-		to, _ := slices.BinarySearch(w.after, middle*3/2)
-		if middle > nearMirror && (to-from)*10 > w.frames*6 {
+		middle, back := w.after[len(w.after)/2], d.ways[way{on.to, on.from}]
+		alone := back == nil || len(back.after) == 0
+		if middle > nearMirror && (len(w.after) >= 2*fewAgain && w.about(middle, 50)*10 > w.frames*6 ||
+			(alone && !w.asks || !alone && d.nearly(back, middle)) && d.nearly(w, middle)) {
 			return true
 		}
 	}
 	return false
 }
 
-// fewEchoes is the least number of answers that come again after one interval and show two places: a responder repeats
-// answers when requests come again, and none does.
-const fewEchoes = 4
+// fewAgain is the least number of frames that come again after one interval and show two places. A responder repeats
+// answers when requests come again.
+const fewAgain = 4
 
-// echoes reports whether the answers of a direction, in which nothing else is seen twice, come again after one
-// interval, although no request of the opposite direction does. Those at the edges of the capture may have their other
-// sight outside.
-func (d *doubles) echoes(w *doubled) bool {
-	if w.asks || len(w.after) < fewEchoes {
-		return false
-	}
-	slices.Sort(w.after)
-	middle := w.after[len(w.after)/2]
-	from, _ := slices.BinarySearch(w.after, middle*9/10)
-	to, _ := slices.BinarySearch(w.after, middle*11/10)
+// about returns the number of frames that came again after an interval, give or take so many percent.
+func (w *doubled) about(interval time.Duration, percent time.Duration) int {
+	from, _ := slices.BinarySearch(w.after, interval*(100-percent)/100)
+	to, _ := slices.BinarySearch(w.after, interval*(100+percent)/100)
+	return to - from
+}
+
+// nearly reports whether nearly all frames of a direction came again after one interval. Those at the edges of the
+// capture may have their other sight outside.
+func (d *doubles) nearly(w *doubled, interval time.Duration) bool {
 	edges := 0
 	for i := range d.sights {
-		if x := &d.sights[i]; x.on == w && !x.both && min(x.at.Sub(d.began), d.ended.Sub(x.at)) <= middle*11/10 {
+		if x := &d.sights[i]; x.on == w && !x.both && min(x.at.Sub(d.began), d.ended.Sub(x.at)) <= interval*11/10 {
 			edges++
 		}
 	}
-	return middle > nearMirror && (to-from)*10 > (w.frames-edges)*9
+	again := w.about(interval, 10)
+	return again >= fewAgain && again*10 > (w.frames-edges)*9
 }
 
 // apart reports whether a window is so long that the sights are at two places.

@@ -246,6 +246,35 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 	}
 }
 
+// TestMirrorOfTwoPlacesShort: a capture of two places that is hardly longer than the time between them has many frames
+// of both directions once, at its edges.
+func TestMirrorOfTwoPlacesShort(t *testing.T) {
+	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},
+		way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
+	const from, to, between = 200, 500, 100 // of the capture, and between the places, in units of a packet
+	for name, answersTwice := range map[string]bool{"both directions": true, "requests only": false} {
+		var d doubles
+		frame := func(key uint64, on way, at int64, o roce.Opcode) {
+			if at >= from && at < to {
+				d.frame(key, &roce.Packet{BTH: roce.BTH{Opcode: o}}, on, time.UnixMicro(at*10))
+			}
+		}
+		for at := range int64(to) {
+			frame(uint64(at), there, at, roce.SendOnly)
+			frame(uint64(at-between), there, at, roce.SendOnly)
+			if at%10 == 0 {
+				frame(1000+uint64(at), back, at, roce.Acknowledge)
+				if answersTwice {
+					frame(1000+uint64(at-between), back, at, roce.Acknowledge)
+				}
+			}
+		}
+		if got := d.apart(); got != answersTwice {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A requester that goes back sends most frames of a short capture again after one delay, which is that of its round
 // trip and not the distance of two places at which a mirror sees them. A mirror repeats the frames before the NAK too.
 func TestGoingBackIsNoMirror(t *testing.T) {
