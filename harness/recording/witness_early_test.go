@@ -43,6 +43,8 @@ func TestDoubtsOfEarly(t *testing.T) {
 			"B>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\n", "psn=+4 twice"},
 		{"a READ whose responses are numbered apart", read + "A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
 			"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", ""},
+		{"the acknowledgement of a READ response twice", read + "A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
+			"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\nA>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", "psn=+2 twice"},
 		{"a response missed", read + "A>B IRN_READ_ACK psn=+3 msn=0 sack=+3\n", "psn=+2 was acknowledged"},
 		{"a READ that is acknowledged before its lost answer comes", "@0 A>B X_READ_REQUEST psn=+0 dmalen=8 sn=0 A\n" +
 			"@1 A>B X_WRITE_ONLY psn=+1 len=8 A\n@9000 B>A ACK psn=+0 msn=1\n@9001 B>A ACK psn=+1 msn=2\n" +

@@ -183,10 +183,12 @@ func (l *lack) numberedApart(s *Sighting) {
 	}
 	l.apart.passes(s)
 	if !s.Opcode.IsReadAck() {
+		l.apart.twice(&l.apart.requests, s)
 		l.apart.middle = l.apart.middle || !l.begun // nothing that was seen asked for the data
 		l.apart.request(s.PSN, s.PSN.Next())
 		return
 	}
+	l.apart.twice(&l.apart.answers, s)
 	l.apart.before(s.PSN)
 	l.apart.acknowledged(s.PSN)
 	if s.selective() && s.SACK != s.PSN { // else it is cumulative alone

@@ -81,6 +81,9 @@ func (r *repeated) again(s *Sighting, of *copies) bool {
 		return old.psn == g.psn && s.At.Sub(old.at) <= atOnce && old.same(g)
 	})
 	switch {
+	case s.Opcode.IsReadAck() && soon && of.left > 0:
+		of.left--
+		soon = false
 	case s.Opcode != roce.Acknowledge:
 	case !s.grants():
 		of.news(s.PSN.Prev())
