@@ -68,7 +68,7 @@ type kept struct {
 	set, waits bool // set: the slot is in use; waits: the request is held ahead of the expected PSN
 	// it is ahead, and lacked a receive or room on arrival: later answers show whether it was kept
 	doubt   bool
-	told    bool // a SACK has named it
+	told    bool // a selective answer has named it
 	assumed bool // for KeepsNewest: it was accepted because it had arrived early, although no SACK had named it
 	msn     psn.MSN
 	pos     position
@@ -97,6 +97,16 @@ func keepReach(c *Conversation, features []string) int32 {
 		return directReach
 	}
 	return keepLimit
+}
+
+// SurelyKept reports whether the responder kept a request until its turn: it came in its turn, attributes tell how many
+// the responder keeps, or a selective answer has named it.
+func SurelyKept(c *Conversation, s *Sight) bool {
+	if s.Relation != Released || c.Known {
+		return true
+	}
+	x := c.responder.keep.find(s.Pkt.PSN)
+	return x != nil && x.told
 }
 
 // Keeps reports whether the responder keeps requests received out of order.

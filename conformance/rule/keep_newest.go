@@ -78,13 +78,16 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
-// names records, for KeepsNewest, that a SACK names an early request, and which requests a response acknowledges.
+// names records that a selective answer names an early request, and, for KeepsNewest, which requests a response
+// acknowledges.
 func (c *Conversation) names(p *roce.Packet) {
 	k := &c.responder.keep
-	if x := k.find(p.SACK.PSN); x != nil && Selective(p) && p.Opcode != roce.FNACK {
-		x.told = true
+	if Selective(p) && p.Opcode != roce.FNACK {
+		if x := k.find(p.SACK.PSN); x != nil {
+			x.told = true
+		}
 	}
-	if last, ok := Acknowledged(p); ok {
+	if last, ok := Acknowledged(p); ok && k.rising {
 		k.proven(last.Next(), c.EPSN)
 	}
 }

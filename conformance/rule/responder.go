@@ -257,9 +257,7 @@ func (c *Conversation) responseSent(s *Sight) {
 	if last, ok := Acknowledged(p); ok {
 		c.responder.passed, c.responder.passes = last, true
 	}
-	if c.responder.keep.rising {
-		c.names(p)
-	}
+	c.names(p)
 	if p.Opcode == roce.FNACK {
 		c.forget(p.SACK.PSN) // "RCV-NXT < PSN < sack-high": dropped (FaSR III-D)
 	}

@@ -122,6 +122,8 @@ func TestRepeatedAtOnce(t *testing.T) {
 		{"the ACKs of duplicates", text + acks + third + "@20 A>B SEND_ONLY psn=+0 len=8 A\n" +
 			"A>B SEND_ONLY psn=+1 len=8 A\n" +
 			"B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", ""},
+		{"the ACK of a request that others overtook, twice", text + acks + "A>B SEND_ONLY psn=+3 len=8 A\n" +
+			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", "psn=+2 twice within 2us"},
 		{"more ACKs than duplicates", text + acks + third + "@20 A>B SEND_ONLY psn=+1 len=8 A\n" +
 			"B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", "psn=+2 twice within 2us"},
 		{"an ACK after another", text + "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\nB>A ACK psn=+0 msn=1\n",

@@ -195,7 +195,8 @@ func (w *doubled) mostly(window time.Duration, percent int) bool {
 const nearMirror = 10 * time.Microsecond
 
 // apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
-// sights are at two places; or nearly all of both directions; or nearly all answers, and no request.
+// sights are at two places; or nearly all of both directions; or nearly all answers, and no request, which would have
+// made a responder repeat answers.
 func (d *doubles) apart() bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)
@@ -206,22 +207,25 @@ func (d *doubles) apart() bool {
 		}
 		middle, back := w.after[len(w.after)/2], d.ways[way{on.to, on.from}]
 		alone := back == nil || len(back.after) == 0
-		if middle > nearMirror && (len(w.after) >= 2*fewAgain && w.about(middle, 50)*10 > w.frames*6 ||
-			(alone && !w.asks || !alone && d.nearly(back, middle)) && d.nearly(w, middle)) {
+		switch {
+		case middle <= nearMirror:
+		case len(w.after) >= 2*fewAgain && w.about(middle, 50)*10 > w.frames*6,
+			d.nearly(w, middle) && (alone && !w.asks || !alone && d.nearly(back, middle)):
 			return true
 		}
 	}
 	return false
 }
 
-// fewAgain is the least number of frames that come again after one interval and show two places. A responder repeats
-// answers when requests come again.
+// fewAgain is the least number of frames of a direction that come again and show two places if they are nearly all.
+// Otherwise it takes twice as many.
 const fewAgain = 4
 
 // about returns the number of frames that came again after an interval, give or take so many percent.
-func (w *doubled) about(interval time.Duration, percent time.Duration) int {
-	from, _ := slices.BinarySearch(w.after, interval*(100-percent)/100)
-	to, _ := slices.BinarySearch(w.after, interval*(100+percent)/100)
+func (w *doubled) about(interval time.Duration, percent int) int {
+	margin := interval * time.Duration(percent) / 100
+	from, _ := slices.BinarySearch(w.after, interval-margin)
+	to, _ := slices.BinarySearch(w.after, interval+margin)
 	return to - from
 }
 

@@ -39,6 +39,9 @@ func TestDoubtsOfEarly(t *testing.T) {
 			"@1 A>B X_WRITE_ONLY psn=+1 len=8 A\n@2 A>B X_WRITE_ONLY psn=+2 len=8 A\n" +
 			"@9000 A>B X_WRITE_ONLY psn=+0 len=8 A\n@9100 A>B X_WRITE_ONLY psn=+1 len=8 A\n" +
 			"@19000 B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", ""},
+		{"the ACK of a duplicate twice", "@0 A>B X_WRITE_ONLY psn=+0 len=8 A\n@9000 B>A ACK psn=+0 msn=1\n" +
+			"@19000 A>B X_WRITE_ONLY psn=+0 len=8 A\n@29000 B>A ACK psn=+0 msn=1\nB>A ACK psn=+0 msn=1\n" +
+			"@30000 A>B X_WRITE_ONLY psn=+1 len=8 A\n@39000 B>A ACK psn=+1 msn=2\n", "psn=+0 twice"},
 		{"the ACK of a run twice", sent + first + named + second + "B>A ACK psn=+4 msn=5\n" +
 			"B>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\n", "psn=+4 twice"},
 		{"a READ whose responses are numbered apart", read + "A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +

@@ -64,7 +64,7 @@ func declared(name string, caps *contract.Capabilities) engine.Implementation {
 		impl.Accepts = scheme.Accepts // its packets are those of the scheme, and not RoCEv2
 	}
 	for _, scheme := range all.Implementations() {
-		if scheme.QueueDepth != nil && contains(impl.Features, scheme.Features) {
+		if scheme.QueueDepth != nil && includes(impl.Features, scheme.Features) {
 			impl.QueueDepth = scheme.QueueDepth // the operator's choice, whatever the program is
 		}
 	}
@@ -74,9 +74,9 @@ func declared(name string, caps *contract.Capabilities) engine.Implementation {
 	return impl
 }
 
-// contains reports whether all has every word of some.
-func contains(all, some []string) bool {
-	return !slices.ContainsFunc(some, func(w string) bool { return !slices.Contains(all, w) })
+// includes reports whether features include all others.
+func includes(features, others []string) bool {
+	return !slices.ContainsFunc(others, func(w string) bool { return !slices.Contains(features, w) })
 }
 
 // Lacks names what a Spec needs and the program at one of its ends does not declare, "" when nothing is missing.

@@ -128,7 +128,7 @@ var sendIsDone = define(rule.Rule{
 	Source: paper("IV-B3",
 		"The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
-	New: watching(func(w *watch) { w.handedOver(true, false) }),
+	New: watching(func(w *watch) { w.handedOver(true) }),
 })
 
 var recordIsDone = define(rule.Rule{
@@ -137,12 +137,12 @@ var recordIsDone = define(rule.Rule{
 	Source: paper("IV-B3", "the source completes the operation at the moment that the last bit of the message is "+
 		"passed to transport layer."),
 	Needs: rule.TapRequester | rule.Completions, Stimulus: "a Write-Record",
-	New: watching(func(w *watch) { w.handedOver(false, true) }),
+	New: watching(func(w *watch) { w.handedOver(false) }),
 })
 
-// handedOver checks that SENDs, or Write-Records, complete when their last segment leaves. With always set every
-// request is the stimulus, otherwise only one with a loss.
-func (w *watch) handedOver(sends, always bool) {
+// handedOver checks that SENDs, or else Write-Records, complete when their last segment leaves. The stimulus is every
+// Write-Record, and a SEND with a loss.
+func (w *watch) handedOver(sends bool) {
 	var left, done []vtime.Time // departures of last segments, and times of completions, in order
 	lost := false
 	w.sent = func(d *datagram) {
@@ -150,7 +150,7 @@ func (w *watch) handedOver(sends, always bool) {
 			return
 		}
 		if lost = lost || d.lost; d.Segment.Last {
-			if left = append(left, d.at); always || lost {
+			if left = append(left, d.at); !sends || lost {
 				w.Met()
 			}
 			lost = false

@@ -32,6 +32,7 @@ func TestCopyBeforeATap(t *testing.T) {
 	}{
 		{false, "A>B WRITE_ONLY psn=+4 len=8\n", 2},
 		{true, "A>B WRITE_ONLY psn=+4 len=8\n", 0},
+		{true, "A>B WRITE_ONLY psn=+5 len=8\n", 0}, // one was lost before the tap
 		{true, "A>B WRITE_ONLY psn=+3 len=8\n", 1},
 	} {
 		f, err := fixture.Parse(strings.NewReader(text+c.then), 0)

@@ -161,7 +161,7 @@ type silence struct {
 	asked  bool       // the response asked for a retransmission
 	unsure bool       // the latest request was a step back, or a copy that the network made before a tap
 	flow   flow
-	resume psn.PSN // the PSN that follows if it was a copy; valid if unsure
+	resume psn.PSN // behind a copy, this PSN or a later one follows; valid if unsure
 }
 
 func (w *silence) sight(c *rule.Context, s *rule.Sight) {
@@ -172,8 +172,8 @@ func (w *silence) sight(c *rule.Context, s *rule.Sight) {
 	if response || w.flow.any && w.flow.next.Less(s.Pkt.PSN) && c.Relayed(s) { // the burst goes on behind a relayed READ
 		return
 	}
-	if w.unsure && s.Pkt.PSN != w.resume {
-		c.Failf(rule.Requester, "after a timeout %s is sent behind a packet that is not the oldest unacknowledged one, %s",
+	if w.unsure && s.Pkt.PSN.Less(w.resume) {
+		c.Failf(rule.Requester, "after a timeout %s and %s are sent; unacknowledged since %s", c.Rel(w.flow.next.Prev()),
 			c.Rel(s.Pkt.PSN), c.Rel(c.UNA))
 	}
 	w.unsure = false

@@ -25,7 +25,7 @@ func ackCoversRequests() rule.Rule {
 	}
 }
 
-// ackDemand tracks the accepted requests with AckReq that are not yet acknowledged. What is kept is an attribute.
+// ackDemand tracks the accepted requests with AckReq that are not yet acknowledged.
 type ackDemand struct {
 	c   *rule.Context
 	ack *rule.Obligation
@@ -34,7 +34,7 @@ type ackDemand struct {
 func (a *ackDemand) sight(s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
-		if s.Legal && p.AckReq && !a.c.Fatal && (s.Relation != rule.Released || a.c.Known) {
+		if s.Legal && p.AckReq && !a.c.Fatal && rule.SurelyKept(a.c.Conversation, s) {
 			a.ack.Extend(s, p.PSN)
 		}
 		return

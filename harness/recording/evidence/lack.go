@@ -196,7 +196,9 @@ func (l *lack) request(p, end psn.PSN) {
 		l.begun, l.start, l.end, l.low, l.newest = true, p, end, p, end
 		return
 	case p.Less(l.newest):
-		l.duplicates.add(p)
+		if !slices.ContainsFunc(l.holes, func(h hole) bool { return h.has(p) }) {
+			l.duplicates.add(p)
+		}
 		l.unasked = l.before(p) && !(l.refuse && l.again.LessEq(p)) || l.unasked
 		l.older(p)
 		l.fill(p, end)

@@ -16,16 +16,16 @@ func Unit(p *roce.Packet) uint32 {
 	return 0
 }
 
-// round is the requests that have passed since the requester went back last. A block of a coding scheme lies within a
-// round. From a repair packet a receiver at the place of the tap has the one request that has not passed; or it asks
-// for that, if it has no room for the block.
+// round is the packets of one PSN space that have passed since their sender went back last: requests, or READ responses
+// that are numbered apart. A block of a coding scheme lies within a round. From a repair packet a receiver at the place
+// of the tap has the one request that has not passed; or it asks for that, if it has no room for the block.
 type round struct {
 	begun    bool
-	from, to psn.PSN   // the first request, and the PSN after the latest
+	from, to psn.PSN   // the first packet, and the PSN after the latest
 	gaps     []stretch // between them, oldest first
 }
 
-// passes processes a request with the PSNs [p, end).
+// passes processes a packet with the PSNs [p, end).
 func (r *round) passes(p, end psn.PSN) {
 	switch {
 	case !r.begun, p.Less(r.to):
@@ -62,7 +62,7 @@ func (r *round) repairs(s *Sighting) (p, end psn.PSN, ok bool) {
 	return p, end, ok
 }
 
-// passed reports whether a request has passed in the round.
+// passed reports whether packet p has passed in the round.
 func (r *round) passed(p psn.PSN) bool {
 	return p.In(r.from, r.to) && !slices.ContainsFunc(r.gaps, func(x stretch) bool { return x.has(p) })
 }

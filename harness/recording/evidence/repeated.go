@@ -90,7 +90,7 @@ func (r *repeated) again(s *Sighting, of *copies) bool {
 	default:
 		news := of.news(s.PSN)
 		switch {
-		case of.kept && soon && of.left > 0:
+		case of.kept && !news && of.left > 0:
 			of.left--
 			soon = false
 		case of.kept:

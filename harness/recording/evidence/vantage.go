@@ -39,7 +39,8 @@ type passage struct {
 
 // NewVantage returns the Vantage of a capture of the connections of a header.
 func NewVantage(h *trace.Header) *Vantage {
-	v := &Vantage{header: h, courses: make([][2]*course, len(h.Conns)), hosts: map[netip.Addr]*host{}}
+	v := &Vantage{header: h, courses: make([][2]*course, len(h.Conns)), hosts: map[netip.Addr]*host{},
+		apart: map[passage]*apart{}}
 	for i := range h.Conns {
 		for s := range h.Conns[i].Ends {
 			v.host(h.Conns[i].Ends[s].Addr)
@@ -115,13 +116,11 @@ func (v *Vantage) numberedApart(s *Sighting, e End) {
 	a := v.apart[key]
 	switch {
 	case !s.Headed || !s.Sound:
-	case !acks && a == nil:
-		if a = new(apart); v.apart == nil {
-			v.apart = map[passage]*apart{}
-		}
-		v.apart[key] = a
-		fallthrough
 	case !acks:
+		if a == nil {
+			a = new(apart)
+			v.apart[key] = a
+		}
 		a.passes(s.PSN, s.PSN.Next())
 	case a != nil && s.Syndrome == roce.SyndromePSNSeqErr && a.passed(s.PSN) && a.passed(s.SACK) &&
 		!(a.any && a.asked == s.PSN):
