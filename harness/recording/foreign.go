@@ -127,7 +127,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		r.Capture.Why = at.Why
 		if r.Header.Inferred = at.Inferred && r.unsealed == nil; r.Header.Inferred {
 			v.Suspect(at.Addr)
-			v.Skipped(at.Addr)
+			v.Wanting(at.Addr)
 		}
 		err = tapAt(&r.Header, r.Capture, at.Addr)
 	default:

@@ -238,3 +238,40 @@ func TestSkippedAtAnInferredTap(t *testing.T) {
 		}
 	}
 }
+
+// A gap that drew no NAK at an inferred tap, where others did, is no proof: the NAK may have been lost before the tap.
+// If most draw none, losses are not the reason.
+func TestGapsWithoutNAK(t *testing.T) {
+	for gaps, want := range map[string]bool{"": false, "NN": false, "NN-": true, "N-": true, "N--": false, "-": false} {
+		var text strings.Builder
+		at, p := 0, 0
+		pass := func(psn int, answer string) {
+			at += 1000
+			fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n", at, at+490, psn)
+			if answer != "" {
+				fmt.Fprintf(&text, "@%d..%d B>A %s\n", at+492, at+982, answer)
+			}
+		}
+		next := func() {
+			pass(p, fmt.Sprintf("ACK psn=+%d msn=%d", p, p+1))
+			p++
+		}
+		for range 6 {
+			next()
+		}
+		for _, gap := range gaps {
+			nak := ""
+			if gap == 'N' {
+				nak = fmt.Sprintf("NAK psn=+%d msn=%d PSN_SEQ_ERR", p, p)
+			}
+			pass(p+1, nak)
+			next()
+			next()
+		}
+		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, text.String(), 8), trace.B))
+		d := r.Header.Conns[0].Doubtful(trace.A)
+		if got := strings.Contains(d.Why, "drew no NAK") && d.Until == 0; !r.Header.Inferred || got != want {
+			t.Errorf("gaps %q: inferred %v, doubt %+v", gaps, r.Header.Inferred, d)
+		}
+	}
+}

@@ -56,6 +56,8 @@ type course struct {
 	deaf     bool           // the requester sent again long after the answers to it had passed
 	pause    vtime.Duration // longest time without a request since nak
 	replay   moment         // PSN after the latest of the answered requests that are sent again
+	drew     int            // gaps for which an answer asked before the missing request passed
+	mute     int            // gaps for which none did
 }
 
 // moment is a PSN and the time at which it passed.
@@ -124,11 +126,10 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 			c.requester.spacing.Add(gap)
 		}
 	}
-	if c.awaited.valid && c.awaited.psn.In(p, end) {
-		c.awaited.valid = false
-	}
+	wanted := c.awaited.valid && c.awaited.psn.In(p, end)
+	c.awaited.valid = c.awaited.valid && !wanted
 	c.newest, c.sent = psn.Max(c.newest, end), end
-	c.expects(p, end)
+	c.expects(p, end, wanted)
 	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
 	asks := p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic())
 	if !c.owed.valid && (asks || c.responder.keeps && end == c.newest) {
@@ -165,8 +166,9 @@ func (c *course) unheard() {
 	c.deaf, c.replay.valid = true, false
 }
 
-// expects updates the expected PSN by a request with the PSNs [p, end).
-func (c *course) expects(p, end psn.PSN) {
+// expects updates the expected PSN by a request with the PSNs [p, end); wanted is true if an answer has asked for it
+// since it passed last.
+func (c *course) expects(p, end psn.PSN, wanted bool) {
 	switch {
 	case c.responder.keeps:
 		c.expected = c.holes.first(c.newest)
@@ -175,10 +177,23 @@ func (c *course) expects(p, end psn.PSN) {
 	case c.expected.Less(end):
 		if c.ahead {
 			c.overdue.add(c.expected)
+			c.fills(wanted)
 		}
 		c.expected, c.ahead = end, false
 	}
 }
+
+// fills counts a gap when the missing request passes.
+func (c *course) fills(wanted bool) {
+	if wanted {
+		c.drew++
+	} else {
+		c.mute++
+	}
+}
+
+// quiet reports whether some gaps drew no answer, and most did: the others may have been lost.
+func (c *course) quiet() bool { return 0 < c.mute && c.mute <= c.drew }
 
 // spoilt processes a request with a wrong ICRC: it passed, but its receiver had to drop it.
 func (c *course) spoilt(s *Sighting) {

@@ -154,6 +154,10 @@ var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damag
 var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
 	"or lost before the tap, whose place was inferred; --tap states it"}
 
+// muteDoubt is the doubt about requests to a host at an inferred tap some of whose gaps drew no NAK, as most did.
+var muteDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a few gaps drew no NAK: not sent, or lost before the tap, " +
+	"whose place was inferred; --tap states it"}
+
 // Suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
 func (v *Vantage) Suspect(at netip.Addr) {
 	for p := range v.damaged {
@@ -166,13 +170,19 @@ func (v *Vantage) Suspect(at netip.Addr) {
 	}
 }
 
-// Skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
-func (v *Vantage) Skipped(at netip.Addr) {
+// Wanting sets the doubts about requests and NAKs of a host at the only tap, which was inferred, that did not pass.
+func (v *Vantage) Wanting(at netip.Addr) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
-			if c != nil && c.requester.addr == at && c.jump.valid {
-				d := &v.header.Conns[i].Doubts[from]
+			if c == nil {
+				continue
+			}
+			d := &v.header.Conns[i].Doubts[from]
+			if c.requester.addr == at && c.jump.valid {
 				*d = joined(*d, skippedDoubt)
+			}
+			if c.responder.addr == at && c.quiet() {
+				*d = joined(*d, muteDoubt)
 			}
 		}
 	}
