@@ -173,6 +173,13 @@ func TestTwoTapsBeginInTheMiddle(t *testing.T) {
 @244..344 B>A ACK psn=+1 msn=2
 @255..355 B>A ACK psn=+1 msn=2
 `
+	const expired = `
+@0..100 A>X SEND_ONLY psn=+0 len=8 A
+@9000..9100 A>B SEND_ONLY psn=+0 len=8 A
+@9102..9202 B>A ACK psn=+0 msn=1
+@9203..9303 A>B SEND_ONLY psn=+1 len=8 A
+@9405..9505 B>A ACK psn=+1 msn=2
+`
 	const first, lost = "@0..100 A>B SEND_ONLY psn=+0 len=8 A", "@0..100 A>X SEND_ONLY psn=+0 len=8 A"
 	const other = "@0..100 B>A SEND_ONLY psn=+0 len=8 A\n"
 	for name, c := range map[string]struct {
@@ -182,6 +189,7 @@ func TestTwoTapsBeginInTheMiddle(t *testing.T) {
 		at     [2]bool
 	}{
 		"sent back":         {sentBack, 0, "begins when", [2]bool{true, false}},
+		"a timer expires":   {expired, 0, "begins when", [2]bool{true, false}},
 		"complete":          {first + again, 0, "", [2]bool{}},
 		"B begins later":    {first + again, 1, "begins when", [2]bool{false, true}},
 		"B may begin later": {lost + again, 0, "begins when", [2]bool{false, true}},

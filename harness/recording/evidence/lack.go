@@ -200,6 +200,9 @@ func (l *lack) request(p, end psn.PSN) {
 			l.duplicates.add(p)
 		}
 		l.unasked = l.before(p) && !(l.refuse && l.again.LessEq(p)) || l.unasked
+		if l.expired(p) {
+			l.middle, l.settled = true, 0
+		}
 		l.older(p)
 		l.fill(p, end)
 	case p.Sub(l.newest) >= SkipLimit:
@@ -222,6 +225,10 @@ func (l *lack) before(p psn.PSN) bool {
 	l.middle, l.settled = true, 0
 	return true
 }
+
+// expired reports whether request p is the first one seen and comes again before anything else: its timer expired, and
+// others may have been sent after it before the capture.
+func (l *lack) expired(p psn.PSN) bool { return p == l.start && l.newest == l.end && !l.late }
 
 // older lowers low to the PSN of a request.
 func (l *lack) older(p psn.PSN) {

@@ -155,8 +155,8 @@ var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not
 	"or lost before the tap, whose place was inferred; --tap states it"}
 
 // muteDoubt is the doubt about requests to a host at an inferred tap some of whose gaps drew no NAK, as most did.
-var muteDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a few gaps drew no NAK: not sent, or lost before the tap, " +
-	"whose place was inferred; --tap states it"}
+var muteDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a few gaps drew no NAK: not sent, or lost before the " +
+	"tap, whose place was inferred; --tap states it"}
 
 // Suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
 func (v *Vantage) Suspect(at netip.Addr) {
