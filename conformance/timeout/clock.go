@@ -13,12 +13,13 @@ type Clock struct {
 	timer Timer
 	heard rule.Heard // UNA, as far as the requester knows it
 	reply vtime.Time // arrival of the latest response
+	begun bool       // the PSN of the first request is known: heard is valid
 }
 
 // NewClock returns the Clock of the requester, see NewTimer. The timer of a packet that is in flight already may have
 // run since it was sent.
 func NewClock(c *rule.Context, others ...vtime.Duration) *Clock {
-	k := &Clock{c: c, timer: NewTimer(c, others...), heard: rule.HeardOf(c.UNA)}
+	k := &Clock{c: c, timer: NewTimer(c, others...), heard: rule.HeardOf(c.UNA), begun: c.Started}
 	if t := c.Sent(c.UNA); t != nil {
 		k.timer.Starts(c.UNA, t.First)
 	}
@@ -27,6 +28,9 @@ func NewClock(c *rule.Context, others ...vtime.Duration) *Clock {
 
 // Sight processes a packet. That a response has moved UNA shows after its sight.
 func (k *Clock) Sight(s *rule.Sight) {
+	if !k.begun {
+		k.heard, k.begun = rule.HeardOf(k.c.UNA), k.c.Started
+	}
 	if una := k.c.UNA; una != k.heard.Newest() {
 		k.heard.Moved(una, k.reply)
 		k.Sure(k.reply) // so that it keeps no earlier moves

@@ -65,7 +65,7 @@ func acknowledgedSkipped() rule.Rule {
 				}
 				m.sent(s)
 				switch {
-				case s.Relation == rule.Again && s.Pkt.PSN.Less(m.settled(s.At)):
+				case s.Relation == rule.Again && m.lastOf(s.Pkt.PSN).Less(m.settled(s.At)):
 					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected",
 						c.Rel(s.Pkt.PSN))
 				case waiting > 0:
