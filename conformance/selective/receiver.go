@@ -70,6 +70,7 @@ type Receiver[Why any] struct {
 	newest psn.PSN     // newest PSN that has arrived
 	last   vtime.Time  // latest arrival
 	more   repeats     // further ACKs that may follow the latest one
+	again  int         // duplicates whose answers are not compared: each may still draw an ACK
 }
 
 // mostWanted bounds Want.
@@ -141,6 +142,9 @@ func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	together := s.Together(r.last) // packets of one instant have no known order
 	r.last = s.At
 	kind, why := r.Draws(s)
+	if (r.Blind || together) && s.Relation == rule.Duplicate {
+		r.again++
+	}
 	switch {
 	case together || kind == Unknown || len(r.Want) == mostWanted:
 		r.Forget()
@@ -253,11 +257,14 @@ func (r *Receiver[Why]) missing(w *Answer[Why]) {
 	}
 }
 
-// covers compares an ACK of all PSNs up to last. An ACK of everything that has arrived ends Blind.
+// covers compares an ACK of all PSNs up to last. An ACK of everything that has arrived ends Blind; those of duplicates
+// may follow it.
 func (r *Receiver[_]) covers(s *rule.Sight, last psn.PSN) bool {
 	fits := r.cumulative(s, last)
 	if r.Blind && last == r.newest && r.expected() == last.Next() {
 		r.Blind, r.Want = false, r.Want[:0]
+		r.more.add(last, r.again)
+		r.again = 0
 	}
 	return fits
 }
