@@ -24,6 +24,8 @@ type course struct {
 	skip     moment  // first PSN that a retransmission passed over, and that was not answered
 	resent   bool    // since jump, a request before it passed again: what fills the gap is a retransmission
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
+	data     bool    // owed asks for data, which begin with its PSN; later ones may be those of an earlier request
+	queued   bool    // data for earlier requests have passed since owed: its answer waits behind them
 	nak      moment  // sequence NAK whose retransmission has not passed
 	begged   moment  // the first NAK of the request that the latest one names
 	shown    bool    // an earlier answer showed that this request is missing, and may cause its retransmission
@@ -45,6 +47,7 @@ type course struct {
 	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
 	fetched  bool           // a READ response has passed
+	paused   moment         // READ response due when another READ was answered
 	apart    bool           // a READ was requested whose responses are in another PSN space
 	acked    moment         // PSN of the latest ACK
 	early    moment         // PSN of an ACK before which earlier ones should have passed
@@ -133,7 +136,7 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
 	asks := p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic())
 	if !c.owed.valid && (asks || c.responder.keeps && end == c.newest) {
-		c.owed = moment{p, at, true}
+		c.owed, c.queued, c.data = moment{p, at, true}, false, s.Opcode.IsRead() || s.Opcode.IsAtomic()
 	}
 }
 
@@ -246,8 +249,10 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	}
 	c.resent = c.resent || p.Less(c.jump.psn)
 	if c.owed.valid && p == c.owed.psn {
-		c.responder.silent.Add(at.Sub(c.owed.at))
-		c.owed.at = at
+		if !c.queued {
+			c.responder.silent.Add(at.Sub(c.owed.at))
+		}
+		c.owed.at, c.queued = at, false
 	}
 }
 
@@ -297,6 +302,7 @@ func (c *course) response(s *Sighting) {
 	c.tells(s, positive)
 	if s.Opcode.IsReadResponse() {
 		c.reads(s)
+		c.queued = c.queued || s.PSN.Less(c.owed.psn)
 	}
 	if positive && s.Opcode == roce.Acknowledge {
 		c.orders(s.PSN, s.At)
@@ -354,11 +360,23 @@ func (c *course) covers(p psn.PSN) {
 	c.newest, c.far.valid = c.far.psn, false
 }
 
-// reads processes a READ response, which follows the one before it of its READ.
+// reads processes a READ response, which follows the one before it of its READ. One that does not asks, as a NAK does,
+// for the response that is missing. A responder may go on with a READ that it paused to repeat an earlier one.
 func (c *course) reads(s *Sighting) {
+	starts := s.Opcode.StartsMessage()
+	resumes := !starts && c.paused.valid && s.PSN == c.paused.psn
+	lacks := c.fetched && c.read.Less(s.PSN) && !resumes
+	if lacks && (c.inRead || !starts) && (!c.nak.valid || c.nak.at < c.asked) {
+		c.asksFor(c.read, s.At)
+		c.shown = false
+	}
 	switch {
-	case s.Opcode.StartsMessage():
-	case c.fetched && c.read.Less(s.PSN):
+	case starts && c.inRead:
+		c.paused = moment{c.read, s.At, true}
+	case starts:
+	case resumes:
+		c.paused.valid = false
+	case lacks:
 		c.responder.gaps++
 	case c.fetched && !c.inRead:
 		c.responder.crossed++
@@ -406,7 +424,9 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 		c.expected = c.holes.first(c.newest)
 	}
 	if c.owed.valid && c.owed.psn.LessEq(p) {
-		c.responder.answers.Add(at.Sub(c.owed.at))
+		if !c.queued && (p == c.owed.psn || !c.data) {
+			c.responder.answers.Add(at.Sub(c.owed.at))
+		}
 		c.owed.valid = false
 	}
 }
@@ -426,17 +446,14 @@ func (c *course) selects(s *Sighting) {
 // sequence processes a sequence NAK.
 func (c *course) sequence(s *Sighting) {
 	p, at := s.PSN, s.At
-	if d := c.first.Sub(p); d > 0 && d < farPSN { // lost before the first request that passed, or sent before the capture
+	if d := c.first.Sub(p); d > 0 && d < SkipLimit { // lost before the first that passed, or sent before the capture
 		c.first, c.expected, c.ahead = p, p, true
 	}
 	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.newest) {
 		return
 	}
-	c.nak, c.pause = moment{p, at, true}, 0
 	c.shown = c.named.valid && p.Less(c.named.psn) && c.begged.valid && c.begged.psn != p
-	if !c.begged.valid || c.begged.psn != p {
-		c.begged = c.nak
-	}
+	c.asksFor(p, at)
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
 	case c.overdue.has(p), c.holes.crossed(s): // asked for before it came, and not lost
@@ -445,6 +462,14 @@ func (c *course) sequence(s *Sighting) {
 		c.denied = c.nak
 	default:
 		c.requester.unseen++
+	}
+}
+
+// asksFor notes that an answer asks for p.
+func (c *course) asksFor(p psn.PSN, at vtime.Time) {
+	c.nak, c.pause = moment{p, at, true}, 0
+	if !c.begged.valid || c.begged.psn != p {
+		c.begged = c.nak
 	}
 }
 
@@ -516,7 +541,7 @@ func (x *settled) sent(p, end psn.PSN, o roce.Opcode, first bool) bool {
 	return deaf
 }
 
-// answered processes an intact answer that is no NAK.
+// answered processes an intact answer that is no NAK. Data that come before those asked for earlier may be dropped.
 func (x *settled) answered(p psn.PSN, o roce.Opcode) {
 	if o == roce.Acknowledge || o.IsReadResponse() || o == roce.AtomicAck {
 		if !x.any || x.acked.Less(p.Next()) {
@@ -526,11 +551,10 @@ func (x *settled) answered(p psn.PSN, o roce.Opcode) {
 	if o == roce.Acknowledge {
 		return
 	}
-	i := slices.IndexFunc(x.pending, func(s stretch) bool { return s.from == p })
-	if i < 0 {
+	if len(x.pending) == 0 || x.pending[0].from != p {
 		return
 	}
-	if x.pending[i].from = p.Next(); x.pending[i].from == x.pending[i].to {
-		x.pending = slices.Delete(x.pending, i, i+1)
+	if x.pending[0].from = p.Next(); x.pending[0].from == x.pending[0].to {
+		x.pending = slices.Delete(x.pending, 0, 1)
 	}
 }

@@ -17,7 +17,14 @@ func (s *Sighting) answeredInOrder() bool { return s.Opcode == roce.ReadRequest 
 type fetched struct {
 	due   []stretch // PSNs of the latest requests that are not answered yet, oldest first
 	asked []asking  // the newest requests
-	holes []stretch // PSNs of answers that have not passed, although later ones have
+	holes []absent  // answers that have not passed, although later ones have
+}
+
+// absent is answers that have not passed. They are dropped if the requester awaited earlier ones when a later one
+// passed: it discards what comes after those, and asks for it again whether it was seen or not.
+type absent struct {
+	stretch
+	dropped bool
 }
 
 // asking is a request for data.
@@ -64,13 +71,12 @@ func remember[T any](list []T, x T) []T {
 // the request may be yet to come: an answer to an earlier transmission has overtaken it.
 func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	x := stretch{p, end}
-	awaits := slices.ContainsFunc(f.holes, func(h stretch) bool { return h.from.LessEq(p) }) ||
-		slices.ContainsFunc(f.due, func(d stretch) bool { return d.from.Less(p) })
-	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool {
+	awaits := f.awaits(p) || slices.ContainsFunc(f.holes, func(h absent) bool { return h.from == p })
+	f.holes = slices.DeleteFunc(f.holes, func(h absent) bool {
 		if !x.has(h.from) {
 			return false
 		}
-		if h.from != p && h.to != end && !awaits {
+		if h.from != p && h.to != end && !awaits && !h.dropped {
 			lacking = append(lacking, h.from)
 		}
 		return true
@@ -86,6 +92,12 @@ func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	})
 	f.asked = remember(f.asked, asking{x, atomic, left})
 	return lacking
+}
+
+// awaits reports whether answers before p have not passed.
+func (f *fetched) awaits(p psn.PSN) bool {
+	return slices.ContainsFunc(f.holes, func(h absent) bool { return h.from.Less(p) }) ||
+		slices.ContainsFunc(f.due, func(d stretch) bool { return d.from.Less(p) })
 }
 
 // asking returns the newest request whose data include p; nil when none is remembered.
@@ -121,7 +133,7 @@ func (f *fetched) answered(p psn.PSN) {
 		if p.Less(x.to) {
 			return false
 		}
-		f.holes = remember(f.holes, x)
+		f.holes = remember(f.holes, absent{x, false})
 		return true
 	})
 }
@@ -141,7 +153,7 @@ func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 		again := a.left < 0
 		if p != a.from { // an answer that had not passed may come late, and another request may be answered wrongly
 			open := func(x asking) bool { return x.left > 0 && a.has(x.from) }
-			again = !slices.ContainsFunc(f.holes, func(x stretch) bool { return x.has(p) }) &&
+			again = !slices.ContainsFunc(f.holes, func(x absent) bool { return x.has(p) }) &&
 				!slices.ContainsFunc(f.asked, open)
 		}
 		unasked = starts && again && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
@@ -155,7 +167,7 @@ func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 	if at := slices.IndexFunc(f.due, func(x stretch) bool { return x.has(p) }); at >= 0 {
 		x := &f.due[at]
 		if x.from != p {
-			f.holes = remember(f.holes, stretch{x.from, p})
+			f.holes = remember(f.holes, absent{stretch{x.from, p}, f.awaits(x.from)})
 		}
 		if x.from = p.Next(); x.from == x.to {
 			f.due = slices.Delete(f.due, at, at+1)
@@ -169,8 +181,8 @@ func (f *fetched) fill(i int, p psn.PSN) {
 	h := f.holes[i]
 	f.holes = slices.Delete(f.holes, i, i+1)
 	for _, left := range []stretch{{h.from, p}, {p.Next(), h.to}} {
-		if left.from != left.to {
-			f.holes = remember(f.holes, left)
+		if !left.empty() {
+			f.holes = remember(f.holes, absent{left, h.dropped})
 		}
 	}
 }
