@@ -25,7 +25,7 @@ type course struct {
 	resent   bool    // since jump, a request before it passed again: what fills the gap is a retransmission
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	data     bool    // owed asks for data, which begin with its PSN; later ones may be those of an earlier request
-	queued   bool    // data for earlier requests have passed since owed: its answer waits behind them
+	queued   bool    // data for earlier requests have passed since owed
 	nak      moment  // sequence NAK whose retransmission has not passed
 	begged   moment  // the first NAK of the request that the latest one names
 	shown    bool    // an earlier answer showed that this request is missing, and may cause its retransmission
@@ -38,11 +38,13 @@ type course struct {
 	overdue  overdue
 	holes    holes
 	round    round
-	swapped  psn.PSN    // request that passed after later ones, within swapTime and no retransmission
-	later    psn.PSN    // PSN after those later ones; they follow swapped when it is valid
-	asked    vtime.Time // time of the newest request
-	heard    bool       // an answer that ends a response has passed since asked
-	answer   vtime.Time // time of the first such answer
+	swapped  psn.PSN        // request that passed after later ones, within swapTime and no retransmission
+	later    psn.PSN        // PSN after those later ones; they follow swapped when it is valid
+	asked    vtime.Time     // time of the newest request
+	heard    bool           // an answer that ends a response has passed since asked
+	answer   vtime.Time     // time of the first such answer
+	latest   vtime.Time     // time of the latest answer
+	silence  vtime.Duration // longest time without an answer since owed
 	settled  settled
 	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
@@ -136,9 +138,23 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
 	asks := p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic())
 	if !c.owed.valid && (asks || c.responder.keeps && end == c.newest) {
-		c.owed, c.queued, c.data = moment{p, at, true}, false, s.Opcode.IsRead() || s.Opcode.IsAtomic()
+		c.owe(p, at)
+		c.data = s.Opcode.IsRead() || s.Opcode.IsAtomic()
 	}
 }
+
+// owe notes that request p awaits an answer from at on.
+func (c *course) owe(p psn.PSN, at vtime.Time) {
+	c.owed, c.queued, c.silence = moment{p, at, true}, false, 0
+}
+
+// silent returns the longest time without an answer since owed.
+func (c *course) silent(at vtime.Time) vtime.Duration {
+	return max(c.silence, at.Sub(max(c.owed.at, c.latest)))
+}
+
+// waits reports whether an answer to owed has waited, for most of the time, behind data for earlier requests.
+func (c *course) waits(at vtime.Time) bool { return c.queued && 2*c.silent(at) <= at.Sub(c.owed.at) }
 
 // jumps notes that a request has passed, and not the one with PSN newest.
 func (c *course) jumps(at vtime.Time) { c.jump, c.resent = moment{c.newest, at, true}, false }
@@ -249,10 +265,10 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	}
 	c.resent = c.resent || p.Less(c.jump.psn)
 	if c.owed.valid && p == c.owed.psn {
-		if !c.queued {
+		if !c.waits(at) {
 			c.responder.silent.Add(at.Sub(c.owed.at))
 		}
-		c.owed.at, c.queued = at, false
+		c.owe(p, at)
 	}
 }
 
@@ -310,6 +326,7 @@ func (c *course) response(s *Sighting) {
 	if s.selective() && (!c.named.valid || c.named.psn.Less(s.SACK)) {
 		c.named = moment{s.SACK, s.At, true}
 	}
+	c.silence, c.latest = c.silent(s.At), s.At
 }
 
 // tells processes what an answer tells about the requests before it, or about the one that it names.
@@ -424,7 +441,7 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 		c.expected = c.holes.first(c.newest)
 	}
 	if c.owed.valid && c.owed.psn.LessEq(p) {
-		if !c.queued && (p == c.owed.psn || !c.data) {
+		if !c.waits(at) && (p == c.owed.psn || !c.data) {
 			c.responder.answers.Add(at.Sub(c.owed.at))
 		}
 		c.owed.valid = false
