@@ -376,6 +376,31 @@ func TestDeafRequester(t *testing.T) {
 	}
 }
 
+// Data that pass before those asked for earlier may be dropped: that their READ is sent again long after is no sign that
+// the requester is deaf.
+func TestDeafRequesterDropsData(t *testing.T) {
+	x := course{requester: &host{}, responder: &host{}}
+	for i, step := range []struct {
+		o roce.Opcode
+		p psn.PSN
+	}{
+		{roce.ReadRequest, 7}, {roce.ReadRequest, 8}, {roce.ReadRespOnly, 8},
+		{roce.ReadRequest, 7}, {roce.ReadRequest, 8}, {roce.ReadRespOnly, 7},
+		{roce.ReadRequest, 8},
+	} {
+		s := &Sighting{At: vtime.Time(0).Add(vtime.Duration(i) * 20 * vtime.Millisecond), PSN: step.p, Opcode: step.o,
+			Headed: true, Sound: true}
+		if s.Opcode.IsRequest() {
+			x.request(s, 1, true)
+		} else {
+			x.response(s)
+		}
+	}
+	if x.requester.deaf != 0 {
+		t.Errorf("deaf %d times", x.requester.deaf)
+	}
+}
+
 // What a second tap of a pair shows of losses behind it: one replay of answered requests is a doubt about them, unless
 // the host reacts so fast that the tap is at its port; several replays, or NAKs for what had passed, show it is not.
 func TestLossesBehindASecondTap(t *testing.T) {
