@@ -14,16 +14,21 @@ import (
 )
 
 // TestPlaceOfALossyCapture: the tap of a capture at either port is found although many packets are lost on the way,
-// even the first one, whatever the responder does with requests that are early, and none is taken to be missing. Below
-// LoWAR no lost data are asked for again, so that READs do not show how fast an end reacts.
+// even the first one, whatever the responder does with requests that are early, and none is taken to be missing. Few
+// READs, or READs below LoWAR, which asks for no lost data again, do not show how fast an end reacts.
 func TestPlaceOfALossyCapture(t *testing.T) {
 	for _, impl := range Implementations() {
-		for seed, lines := range []string{"load write", "drop A psn=+0 tx=1\nload write", "load read"} {
-			if impl.OverIP() || impl.NewBox != nil || lines == "load read" && strings.HasPrefix(impl.Name, "lowar") {
+		for seed, lines := range []string{
+			"load write msg=64KiB count=40", "drop A psn=+0 tx=1\nload write msg=64KiB count=40",
+			"load read msg=64KiB count=40", "load read msg=256B count=300",
+		} {
+			if impl.OverIP() || impl.NewBox != nil {
 				continue
 			}
-			text := fmt.Sprintf("seed %d\nimpl %s\nlink rate=100M delay=5ms\nloss random p=1%%\nqp retry=7\n%s "+
-				"msg=64KiB count=40\n", seed+1, impl.Name, lines)
+			text := fmt.Sprintf("seed %d\nimpl %s\nlink rate=100M delay=5ms\nloss random p=1%%\nqp retry=7\n%s\n",
+				seed+1, impl.Name, lines)
+			unknown := strings.Contains(lines, "read msg=256B") || strings.HasPrefix(impl.Name, "lowar") &&
+				strings.Contains(lines, "read")
 			r := recorded(t, text, impl)
 			wires, err := degrade.Wires(r.Header, r.Play)
 			if err != nil {
@@ -32,7 +37,7 @@ func TestPlaceOfALossyCapture(t *testing.T) {
 			for _, view := range degrade.Views[1:3] {
 				file := view.Of(wires[0]).File()
 				in, err := recording.ReadFrom("x", bytes.NewReader(file), int64(len(file)), recording.Stated{})
-				if err != nil || in.Capture.Tap != view.Name || in.Capture.Located+in.Capture.Missing > 0 {
+				if err != nil || !unknown && in.Capture.Tap != view.Name || in.Capture.Located+in.Capture.Missing > 0 {
 					t.Errorf("%s %q at the %s: %v, %+v", impl.Name, lines, view.Name, err, in.Capture)
 				}
 			}

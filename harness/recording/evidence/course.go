@@ -31,8 +31,10 @@ type course struct {
 	shown    bool    // an earlier answer showed that this request is missing, and may cause its retransmission
 	named    moment  // newest request that an answer has named as early
 	reuse    reuse
-	answered bool   // a response has passed
-	awaited  moment // request that a NAK of any kind named and that has not passed since
+	answered bool    // a response has passed
+	awaited  moment  // request that a NAK of any kind named and that has not passed since
+	bidden   psn.PSN // PSN after the latest of the requests that were sent again because of a NAK
+	unbidden unbidden
 	damaged  moment // request that passed with a wrong ICRC
 	ahead    bool   // a request after expected has passed since expected was set
 	overdue  overdue
@@ -133,6 +135,12 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	}
 	wanted := c.awaited.valid && c.awaited.psn.In(p, end)
 	c.awaited.valid = c.awaited.valid && !wanted
+	switch {
+	case wanted, p == c.bidden:
+		c.bidden = end
+	case p.Less(c.newest):
+		c.unbidden.add(p, end)
+	}
 	c.newest, c.sent = psn.Max(c.newest, end), end
 	c.expects(p, end, wanted)
 	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
@@ -310,7 +318,7 @@ func (c *course) response(s *Sighting) {
 		c.settled.answered(s.PSN, s.Opcode)
 	}
 	if !positive && !c.holes.repaired(s.PSN) {
-		c.awaited = moment{s.PSN, s.At, true}
+		c.awaited = moment{s.PSN, s.At, !c.unbidden.crosses(s.PSN)}
 	} else if positive && c.awaited.valid && c.awaited.psn.LessEq(s.PSN) {
 		c.requester.missing++
 		c.awaited.valid = false

@@ -40,16 +40,39 @@ type lack struct {
 	resent    bool       // a request that the NAK asked for has been sent since
 	beyond    bool       // one after again has been sent again since
 	unready   bool       // the NAK was an RNR NAK of a request that it may not name
+	unbidden  unbidden
 	keeps     bool       // the responder keeps requests that are early: a NAK asks for one request
 	round     round
 	repaired  resends   // requests sent again, of a responder that keeps what is early
 	waiting   []psn.PSN // newest requests that an RNR NAK may name
 	data      *fetched  // nil before the first READ or atomic
+	coded     bool      // repair packets have passed, from which the requester may have data that did not pass
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
 
 	requests, answers repeated
 	duplicates        copies
+}
+
+// unbidden is the latest requests that were sent again although no NAK had asked for them, but a timer or data that are
+// missing. A NAK of one of them may have been on its way.
+type unbidden struct{ stretch }
+
+// add adds the requests [p, end).
+func (u *unbidden) add(p, end psn.PSN) {
+	if u.to != p {
+		u.from = p
+	}
+	u.to = end
+}
+
+// crosses reports whether a NAK of p may be older than the latest transmission of p. A second one is not.
+func (u *unbidden) crosses(p psn.PSN) bool {
+	crosses := u.has(p)
+	if crosses {
+		*u = unbidden{}
+	}
+	return crosses
 }
 
 // hole is a stretch that requests skipped.
@@ -96,8 +119,9 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 	if repeats {
 		l.repaired.add(s.PSN)
 	}
-	if !l.comes(s.PSN, end) && l.refuse && repeats {
-		l.beyond = true
+	if !l.comes(s.PSN, end) && repeats {
+		l.beyond = l.beyond || l.refuse
+		l.unbidden.add(s.PSN, end)
 	}
 	if !data {
 		return
@@ -106,6 +130,13 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 		l.data = &fetched{}
 	}
 	for _, p := range l.data.request(s.PSN, end, s.Opcode.IsAtomic()) {
+		l.lost(p)
+	}
+}
+
+// lost adds the sign of data that did not pass.
+func (l *lack) lost(p psn.PSN) {
+	if !l.coded {
 		l.sign(p, unanswered)
 	}
 }
@@ -143,7 +174,7 @@ func (l *lack) refused(s *Sighting) {
 	p := s.PSN
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < SkipLimit {
-		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false, l.nobody(s)
+		l.again, l.refuse, l.resent, l.beyond, l.unready = p, !l.unbidden.crosses(p), false, false, l.nobody(s)
 		if s.Opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
@@ -303,7 +334,7 @@ func (l *lack) close() {
 	}
 	if l.data != nil {
 		for _, h := range l.data.holes {
-			l.sign(h.from, unanswered)
+			l.lost(h.from)
 		}
 	}
 }

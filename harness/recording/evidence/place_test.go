@@ -388,8 +388,8 @@ func TestDeafRequesterDropsData(t *testing.T) {
 		{roce.ReadRequest, 7}, {roce.ReadRequest, 8}, {roce.ReadRespOnly, 7},
 		{roce.ReadRequest, 8},
 	} {
-		s := &Sighting{At: vtime.Time(0).Add(vtime.Duration(i) * 20 * vtime.Millisecond), PSN: step.p, Opcode: step.o,
-			Headed: true, Sound: true}
+		at := vtime.Time(0).Add(vtime.Duration(i) * 20 * vtime.Millisecond)
+		s := &Sighting{At: at, PSN: step.p, Opcode: step.o, Headed: true, Sound: true}
 		if s.Opcode.IsRequest() {
 			x.request(s, 1, true)
 		} else {

@@ -59,8 +59,10 @@ func (w *Witness) Follow(s *Sighting, e End) {
 		w.lack(tap, e.Conn, e.From).asks(s, s.PSN.Add(n))
 	case s.Opcode.IsResponse():
 		w.lack(tap, e.Conn, e.From.Other()).response(s)
-	case s.Opcode == roce.LoWAR:
+	case s.Opcode == roce.LoWAR && s.Length > 0:
 		w.lack(tap, e.Conn, e.From).repair(s)
+	case s.Opcode == roce.LoWAR:
+		w.lack(tap, e.Conn, e.From.Other()).coded = true
 	}
 }
 
