@@ -41,7 +41,7 @@ type lack struct {
 	beyond    bool       // one after again has been sent again since
 	unready   bool       // the NAK was an RNR NAK of a request that it may not name
 	unbidden  unbidden
-	keeps     bool       // the responder keeps requests that are early: a NAK asks for one request
+	keeps     bool // the responder keeps requests that are early: a NAK asks for one request
 	round     round
 	repaired  resends   // requests sent again, of a responder that keeps what is early
 	waiting   []psn.PSN // newest requests that an RNR NAK may name
