@@ -78,6 +78,7 @@ type arrival struct {
 	psn, expected psn.PSN
 	at            vtime.Time
 	record        uint64
+	passed        bool // an answer to a later arrival has left, so its RACK has had its turn
 }
 
 // arrivalLimit bounds the arrivals; the oldest is forgotten.
@@ -91,8 +92,22 @@ func (a *arrivals) early(s *rule.Sight) bool {
 	if len(a.list) == arrivalLimit {
 		a.list = a.list[:copy(a.list, a.list[1:])]
 	}
-	a.list = append(a.list, arrival{s.Pkt.PSN, a.c.EPSN, s.At, s.Index})
+	a.list = append(a.list, arrival{psn: s.Pkt.PSN, expected: a.c.EPSN, at: s.At, record: s.Index})
 	return true
+}
+
+// pass marks the first n arrivals as overtaken.
+func (a *arrivals) pass(n int) {
+	for i := range a.list[:n] {
+		a.list[i].passed = true
+	}
+}
+
+// covered marks the arrivals that an ACK covers: what filled the gap came after them, and RACKs leave ahead of ACKs.
+func (a *arrivals) covered(last psn.PSN) {
+	for i := range a.list {
+		a.list[i].passed = a.list[i].passed || a.list[i].psn.LessEq(last)
+	}
 }
 
 // named removes the arrival that a RACK names; ok is false when there is none.
@@ -100,6 +115,7 @@ func (a *arrivals) named(p *roce.Packet) (x arrival, ok bool) {
 	for i := range a.list {
 		if a.list[i].psn == p.SACK.PSN {
 			x = a.list[i]
+			a.pass(i)
 			a.list = append(a.list[:i], a.list[i+1:]...)
 			return x, true
 		}

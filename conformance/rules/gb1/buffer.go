@@ -94,7 +94,7 @@ func tooEarlyDropped() rule.Rule {
 						far = slices.DeleteFunc(far, func(x arrival) bool { return x.psn == p.PSN })
 					case s.Relation == rule.Ahead:
 						c.Met()
-						far = append(far[max(0, len(far)+1-mostFar):], arrival{p.PSN, c.EPSN, s.At, s.Index})
+						far = append(far[max(0, len(far)+1-mostFar):], arrival{psn: p.PSN, expected: c.EPSN, at: s.At, record: s.Index})
 					}
 					return
 				}
@@ -181,7 +181,7 @@ func (r *run) sight(s *rule.Sight) {
 		case !p.PSN.Less(end):
 			c.Met()
 		case !rule.Refusable(c.Conversation, p.PSN.Next()):
-			r.short, r.said = true, arrival{p.PSN, end, s.At, s.Index}
+			r.short, r.said = true, arrival{psn: p.PSN, expected: end, at: s.At, record: s.Index}
 		}
 	}
 }

@@ -88,7 +88,7 @@ func rackEach() rule.Rule {
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			e := each{c: c, arrivals: arrivals{c: c}}
-			return rule.Check{Sight: e.sight, End: func(at vtime.Time) { e.overdue(at); e.arrivals.end(at) }}
+			return rule.Check{Sight: e.sight, End: e.end}
 		},
 	}
 }
@@ -117,6 +117,8 @@ func (e *each) sight(s *rule.Sight) {
 		}
 	case p.AETH.Syndrome.IsRNR():
 		e.arrivals.refuse(p)
+	case rule.IsACK(p):
+		e.arrivals.covered(p.PSN)
 	}
 }
 
@@ -124,11 +126,25 @@ func (e *each) sight(s *rule.Sight) {
 func (e *each) overdue(now vtime.Time) {
 	e.arrivals.settle(now)
 	for len(e.arrivals.list) > 0 && e.c.Late(rule.Responder, e.arrivals.list[0].at, rule.Patience, now) {
-		x := e.arrivals.list[0]
+		e.missing(e.arrivals.list[0])
 		e.arrivals.list = e.arrivals.list[1:]
-		if !e.c.Fatal {
-			e.c.FailAt(x.at, x.record, rule.Responder, "no RACK of "+e.c.Rel(x.psn))
+	}
+}
+
+// end judges the packets that had time for their RACKs, or were overtaken.
+func (e *each) end(at vtime.Time) {
+	e.overdue(at)
+	for _, x := range e.arrivals.list {
+		if x.passed {
+			e.missing(x)
 		}
+	}
+	e.arrivals.end(at)
+}
+
+func (e *each) missing(x arrival) {
+	if !e.c.Fatal {
+		e.c.FailAt(x.at, x.record, rule.Responder, "no RACK of "+e.c.Rel(x.psn))
 	}
 }
 
