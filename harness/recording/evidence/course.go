@@ -29,6 +29,7 @@ type course struct {
 	nak      moment  // sequence NAK whose retransmission has not passed
 	begged   moment  // the first NAK of the request that the latest one names
 	shown    bool    // an earlier answer showed that this request is missing, and may cause its retransmission
+	wait     moment  // request that an RNR NAK refused and that has not passed since: its sender waits as it was told
 	named    moment  // newest request that an answer has named as early
 	reuse    reuse
 	answered bool    // a response has passed
@@ -247,11 +248,12 @@ func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 func (c *course) again(p psn.PSN, at vtime.Time) {
 	asked := c.nak.valid && p == c.nak.psn
 	if asked {
-		if h := c.requester; len(h.react) < SampleLimit && !c.shown {
+		if h := c.requester; len(h.react) < SampleLimit && !c.shown && !c.wait.valid {
 			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause, c.nak.at.Sub(c.begged.at)})
 		}
 		c.nak.valid = false
 	}
+	c.wait.valid = c.wait.valid && c.wait.psn.Less(p)
 	if c.denied.valid && p == c.denied.psn {
 		c.behind = true
 	}
@@ -350,6 +352,7 @@ func (c *course) tells(s *Sighting, positive bool) {
 		c.sequence(s)
 	default: // the request that it names is sent again; later ones were not processed, or draw NAKs that ask for it
 		c.owed.valid = false
+		c.wait = moment{s.PSN, s.At, s.Syndrome.IsRNR()}
 		c.overdue.add(s.PSN)
 		if s.PSN.In(c.first, c.expected) {
 			c.expected = s.PSN

@@ -132,6 +132,28 @@ func TestRetransmissionsAfterRepeatedNAKs(t *testing.T) {
 	}
 }
 
+// A host that an RNR NAK tells to wait is not far: what it sends again after a later NAK of that request waits, too.
+func TestRetransmissionsAfterRNR(t *testing.T) {
+	const us = vtime.Time(vtime.Microsecond)
+	x := course{requester: &host{}, responder: &host{}}
+	request := func(p psn.PSN, at vtime.Time) { x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: at}, 1, true) }
+	nak := func(p psn.PSN, syndrome roce.Syndrome, at vtime.Time) {
+		x.response(&Sighting{PSN: p, Opcode: roce.Acknowledge, Syndrome: syndrome, At: at})
+	}
+	for p := range psn.PSN(4) {
+		request(p, us*vtime.Time(p))
+	}
+	nak(1, roce.Syndrome(1<<5|10), 10*us)
+	nak(1, roce.SyndromePSNSeqErr, 11*us)
+	request(1, 800*us)
+	request(2, 801*us)
+	nak(2, roce.SyndromePSNSeqErr, 810*us)
+	request(2, 830*us)
+	if r := x.requester.react; len(r) != 1 || r[0].time != 20*vtime.Microsecond {
+		t.Errorf("reactions %+v, want one, of 20 us", r)
+	}
+}
+
 // A host whose requests mostly follow the answers at once is not far, however long it pauses now and then.
 func TestPlaceByPauses(t *testing.T) {
 	const us = vtime.Microsecond
