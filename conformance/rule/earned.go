@@ -76,10 +76,14 @@ func AsksAgain(p *roce.Packet) bool {
 	return Selective(p) || IsNAK(p)
 }
 
-// Refusable reports whether the request with PSN p takes a receive, and so may draw an RNR NAK.
+// Refusable reports whether the request with PSN p, which was sent or has arrived at a responder that keeps early
+// requests, takes a receive, and so may draw an RNR NAK.
 func Refusable(c *Conversation, p psn.PSN) bool {
-	t := c.Sent(p)
-	return t != nil && t.Opcode.TakesReceive()
+	if t := c.Sent(p); t != nil {
+		return t.Opcode.TakesReceive()
+	}
+	x := c.responder.keep.find(p)
+	return x != nil && x.bth.Opcode.TakesReceive()
 }
 
 // follow updates e by a sight at the responder.
