@@ -48,7 +48,7 @@ func (l *learner) sight(s *evidence.Sighting, n *capture.Lane, w *flow, sound bo
 	s.At, s.PSN, s.SACK, s.MSN, s.Length = n.At, p.PSN, p.SACK.PSN, p.AETH.MSN, p.RETH.DMALen
 	s.Payload, s.Opcode, s.Syndrome = uint16(min(p.Len, math.MaxUint16)), p.Opcode, p.AETH.Syndrome
 	s.Way, s.AckReq, s.Headed, s.Sound = f.Way, p.AckReq, f.Headed(), sound
-	s.Port, s.Mark = l.headers.SrcPort, evidence.MarkOf(p)
+	s.Port, s.ID, s.Mark = l.headers.SrcPort, l.headers.ID, evidence.MarkOf(p)
 	if f.HasTap {
 		s.Tap = f.Tap
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // repeated holds the latest packets that one end sent in a half-conversation. A packet that repeats within atOnce was
-// sent twice or recorded twice by the tap; only the other tap can tell which.
+// sent twice or recorded twice by the tap; only the other tap can tell which. One with another IPv4 identification,
+// which no network changes, was sent twice.
 type repeated struct {
 	latest []glance // oldest first; from from on they passed within atOnce, or are the newest
 	from   int
@@ -22,6 +23,7 @@ type glance struct {
 	psn      psn.PSN
 	sack     psn.PSN
 	msn      psn.MSN
+	id       uint16
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	ackReq   bool
@@ -74,7 +76,7 @@ func (r *repeated) since(at vtime.Time) []glance {
 // again records a packet and reports whether it repeats within atOnce. An ACK may repeat once per duplicate request,
 // until an ACK of a later request leaves.
 func (r *repeated) again(s *Sighting, of *copies) bool {
-	g := glance{s.At, s.PSN, s.SACK, s.MSN, s.Opcode, s.Syndrome, s.AckReq}
+	g := glance{s.At, s.PSN, s.SACK, s.MSN, s.ID, s.Opcode, s.Syndrome, s.AckReq}
 	before := r.since(s.At)
 	follows := len(before) > 0 && before[len(before)-1].same(g)
 	soon := slices.ContainsFunc(before, func(old glance) bool {

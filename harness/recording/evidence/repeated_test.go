@@ -28,6 +28,20 @@ func TestRepeatedAtOnce(t *testing.T) {
 	}
 }
 
+// A packet whose IPv4 identification differs from that of the one before it is another packet.
+func TestRepeatedWithIdentification(t *testing.T) {
+	var r repeated
+	for i, c := range []struct {
+		id   uint16
+		want bool
+	}{{7, false}, {8, false}, {7, true}, {9, false}, {9, true}} {
+		s := Sighting{At: vtime.Time(i), PSN: 5, ID: c.id, Opcode: roce.Acknowledge}
+		if got := r.again(&s, &copies{}); got != c.want {
+			t.Errorf("packet %d, identification %d: repeats %v, want %v", i, c.id, got, c.want)
+		}
+	}
+}
+
 // Each duplicate draws an ACK of the newest request that is acknowledged, by a NAK of the next one perhaps. The ACK of
 // a later one shows that no more of them come.
 func TestACKsOfDuplicates(t *testing.T) {

@@ -22,6 +22,7 @@ type Sighting struct {
 	Length   uint32 // bytes that a READ requests; of a repair packet its Unit
 	Payload  uint16 // length of the payload in bytes
 	Port     uint16 // UDP source port
+	ID       uint16 // IPv4 identification; 0 of IPv6
 	Opcode   roce.Opcode
 	Syndrome roce.Syndrome
 	Way      capture.Direction
