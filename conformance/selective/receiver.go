@@ -203,6 +203,23 @@ func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 			return true
 		}
 	}
+	return r.unearned(s)
+}
+
+// unearned compares a selective acknowledgement that no arrival draws. It stands in the place of the ACK of a run that
+// ends before the PSN that it expects, and an FNACK in that of the ACK of a duplicate that it names.
+func (r *Receiver[Why]) unearned(s *rule.Sight) bool {
+	p := s.Pkt
+	for i := range r.Want {
+		w := r.Want[i]
+		run := w.Kind == ACK && !w.Duplicate && w.Next == p.PSN
+		again := p.Opcode == roce.FNACK && w.Duplicate && w.Named() == p.SACK.PSN
+		if run || again {
+			r.passOver(i, s)
+			r.match(&w, s)
+			return true
+		}
+	}
 	return r.Blind
 }
 
