@@ -42,6 +42,7 @@ type requests struct {
 func newRequests(c *rule.Context) *requests {
 	q := &requests{c: c, ack: c.Owes(rule.Responder, "the READ request %s is not acknowledged"),
 		again: c.Owes(rule.Requester, "the READ request %s is lost and not sent again")}
+	q.ack.Prompt = true // an ACK of the request that is sent again for want of it is none
 	q.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
 	q.again.Unless = func(rule.Debt) bool { return c.Attr.TransportTimer() == 0 }
 	return q
