@@ -150,25 +150,26 @@ func (e *each) missing(x arrival) {
 
 func rackOpcode() rule.Rule {
 	return rule.Rule{
-		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Sequence,
+		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "A RACK differs from an ACK by its opcode; no sequence NAK replaces it",
 		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that " +
 			"the sender can distinguish ACK and RACK."},
-		Needs: rule.TapResponder, Sees: rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				switch a := p.AETH.Syndrome; {
-				case p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr:
-					c.Failf(rule.Responder, "a sequence NAK of %s in place of a RACK", c.Rel(p.PSN))
-				case isRACK(p) && a != roce.SyndromePSNSeqErr:
-					c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet",
-						c.Rel(p.SACK.PSN), uint8(a))
-				case isRACK(p):
-					c.Met()
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			if m := c.Maker(s); m != rule.AtPort && m != rule.Sealed {
+				return
+			}
+			p := s.Pkt
+			switch a := p.AETH.Syndrome; {
+			case p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr:
+				c.Failf(rule.Responder, "a sequence NAK of %s in place of a RACK", c.Rel(p.PSN))
+			case isRACK(p) && a != roce.SyndromePSNSeqErr:
+				c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet",
+					c.Rel(p.SACK.PSN), uint8(a))
+			case isRACK(p):
+				c.Met()
+			}
 		},
 	}
 }
