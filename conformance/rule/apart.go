@@ -227,3 +227,7 @@ func Acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
 
 // Selective reports whether a packet is an acknowledgement that names a packet in addition to the expected one.
 func Selective(p *roce.Packet) bool { return p.Opcode.Layout()&roce.LayoutSACKETH != 0 }
+
+// NamesRequest reports whether a packet is such an acknowledgement of requests: its PSN is the expected one, and its
+// MSN the current one.
+func NamesRequest(p *roce.Packet) bool { return Selective(p) && !p.Opcode.NumberedApart() }

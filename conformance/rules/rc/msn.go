@@ -10,6 +10,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
+// msnBase converts the MSN of a packet to requests completed since the trace began. Its base is zero when the
+// attributes are known, because the count starts with the connection; otherwise the first exact acknowledgement sets
+// it.
+type msnBase struct {
+	known bool
+	base  psn.MSN
+}
+
+// exact reports whether s acknowledges exactly the requests that were completed by what arrived in order, so that its
+// MSN must be the current one. Packets of a request that is not complete may have arrived since.
+func exact(c *rule.Context, s *rule.Sight) bool {
+	p := s.Pkt
+	if rule.NamesRequest(p) || rule.IsNAK(p) {
+		return p.PSN == c.EPSN
+	}
+	all := p.PSN.Next() == c.EPSN
+	return rule.IsACK(p) && (all || c.MSN > 0 && c.Ended.LessEq(p.PSN) && p.PSN.Less(c.EPSN))
+}
+
+// count returns the number of completed requests that s reports; ok is false while it cannot be known.
+func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
+	if !m.known && (c.Known || exact(c, s)) {
+		m.known = true
+		if !c.Known {
+			m.base = s.Pkt.AETH.MSN.Add(-int(c.MSN))
+		}
+	}
+	return s.Pkt.AETH.MSN.Add(-int(m.base)), m.known && c.Started
+}
+
 func msnCounts() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
@@ -36,7 +66,7 @@ type msnCount struct {
 }
 
 func (m *msnCount) response(c *rule.Context, s *rule.Sight) {
-	if s.Pkt.Opcode != roce.Acknowledge && !names(s.Pkt) || c.Fatal {
+	if s.Pkt.Opcode != roce.Acknowledge && !rule.NamesRequest(s.Pkt) || c.Fatal {
 		return // a replayed READ response may carry an old MSN
 	}
 	n, ok := m.base.count(c, s)
@@ -54,7 +84,7 @@ func (m *msnCount) response(c *rule.Context, s *rule.Sight) {
 	default:
 		c.Met()
 	}
-	if !names(s.Pkt) { // which may leave before older ACKs, as a RACK does
+	if !rule.NamesRequest(s.Pkt) { // it may leave before older ACKs
 		m.any, m.last = true, n
 	}
 }
