@@ -35,6 +35,7 @@ type rnrPause struct {
 	pending bool       // when the NAK came, a retransmission for another cause may have been in the port
 	missed  psn.PSN    // PSN of the latest sequence NAK
 	asked   vtime.Time // its arrival; 0 when there was none since the latest retransmission
+	heard   vtime.Time // arrival of the latest response, at which the timer may have been restarted; 0 before
 }
 
 func (r *rnrPause) sight(s *rule.Sight) {
@@ -87,6 +88,9 @@ func (r *rnrPause) answer(s *rule.Sight) {
 	case rule.IsRNR(p):
 		r.refused(s)
 	}
+	if s.Intact() {
+		r.heard = s.At
+	}
 }
 
 func (r *rnrPause) refused(s *rule.Sight) {
@@ -98,7 +102,14 @@ func (r *rnrPause) refused(s *rule.Sight) {
 		return
 	}
 	r.waiting, r.at, r.until = true, s.At, s.At.Add(roce.RNRTimer(p.AETH.Syndrome.Timer()).Duration())
-	r.pending = r.times() != r.sent || r.asked > 0 && r.missed == r.psn
+	r.pending = r.times() != r.sent || r.asked > 0 && r.missed == r.psn || r.expired(s.At)
+}
+
+// expired reports whether the transport timer may have expired by now, if it ran on through the wait: a retry that
+// follows from an earlier RNR NAK need not restart it.
+func (r *rnrPause) expired(now vtime.Time) bool {
+	t := r.c.Attr.TransportTimer()
+	return r.c.Known && t > 0 && r.heard > 0 && now.Sub(r.heard) >= t-rule.TimerEarly(t)
 }
 
 // rnrUnlimited is the value of the RNR retry attribute that sets no limit (IBTA 9.7.5.2.8).
