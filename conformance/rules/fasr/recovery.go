@@ -52,13 +52,30 @@ func (m *sender) retry() (all []psn.PSN, why reason) {
 	return all, onTimeout
 }
 
+// acknowledged takes an ACK. Whether one that acknowledges nothing new lets the sender act on another FNACK is open.
+func (m *sender) acknowledged(to psn.PSN) {
+	if m.ack(to) {
+		m.deaf, m.vague = false, false
+	} else if to == m.una {
+		m.vague = m.deaf
+	}
+}
+
+// implied takes what a SACK, FNACK or NAK acknowledges. Whether it counts as the new ACK that lets the sender act on
+// another FNACK is open.
+func (m *sender) implied(to psn.PSN) {
+	if m.ack(to) {
+		m.vague = m.deaf
+	}
+}
+
 // fnack: "The sender only responds to an FNACK once before receiving a new ACK."
 func (m *sender) fnack(s *rule.Sight) {
-	m.ack(s.Pkt.PSN)
+	m.implied(s.Pkt.PSN)
 	switch {
 	case m.una.Less(s.Pkt.PSN) || m.una == m.c.MAX:
 		return
-	case s.Pkt.PSN.Less(m.una), m.quietUntil, m.contradicted():
+	case s.Pkt.PSN.Less(m.una), m.quietUntil, m.contradicted(), m.vague:
 		m.hush() // a sender may act on one that was overtaken, or not; or go-back-N restarts
 		return
 	case m.deaf:

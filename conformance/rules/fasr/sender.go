@@ -52,6 +52,7 @@ type sender struct {
 	over       bool             // it has overflowed in this recovery
 	missing    map[psn.PSN]bool // the zeros of the bitmap between una and high
 	deaf       bool             // an FNACK was acted on, and no ACK has come since
+	vague      bool             // it is deaf, and whether an answer since then is a new ACK is open
 	off        bool             // the requester's pool was exhausted: nothing is compared any more
 	// it goes back N, or waits for a receive: nothing is compared until quiet is acknowledged
 	quietUntil bool
@@ -120,7 +121,7 @@ func (m *sender) heard(s *rule.Sight) {
 	}
 	switch {
 	case rule.IsACK(p):
-		m.ack(p.PSN.Next())
+		m.acknowledged(p.PSN.Next())
 	case rule.IsNAK(p), p.Opcode == roce.Acknowledge:
 		m.pause(p)
 	case isSACK(p):
@@ -130,12 +131,12 @@ func (m *sender) heard(s *rule.Sight) {
 	}
 }
 
-// ack moves UNACK.
-func (m *sender) ack(to psn.PSN) {
+// ack moves UNACK, and reports whether it has moved.
+func (m *sender) ack(to psn.PSN) bool {
 	if to.Sub(m.una) <= 0 || m.c.MAX.Less(to) {
-		return
+		return false
 	}
-	m.una, m.deaf = to, false
+	m.una = to
 	maps.DeleteFunc(m.missing, func(p psn.PSN, _ bool) bool { return p.Less(to) })
 	maps.DeleteFunc(m.excused, func(p psn.PSN, _ bool) bool { return p.Less(to) })
 	maps.DeleteFunc(m.forbidden, func(p psn.PSN, _ reason) bool { return p.Less(to) })
@@ -143,6 +144,7 @@ func (m *sender) ack(to psn.PSN) {
 	m.recovering = m.recovering && !m.high.Less(to)
 	m.quietUntil = m.quietUntil && !m.quiet.Less(to)
 	m.prune()
+	return true
 }
 
 // prune drops acknowledged packets from the batches, and settles the batches that are complete.
@@ -170,7 +172,7 @@ func (m *sender) settle(b *batch, problem string, s *rule.Sight) {
 // rule here until everything sent so far is acknowledged.
 func (m *sender) pause(p *roce.Packet) {
 	if p.PSN.In(m.una, m.c.MAX) {
-		m.ack(p.PSN)
+		m.implied(p.PSN)
 		m.hush()
 	}
 }
@@ -179,7 +181,7 @@ func (m *sender) pause(p *roce.Packet) {
 // PSN (UNACK) and the SACK"; in recovery a gap is a loss when lost-cnt increases.
 func (m *sender) sack(s *rule.Sight) {
 	p := s.Pkt
-	m.ack(p.PSN)
+	m.implied(p.PSN)
 	named, count, over := p.SACK.PSN, int(p.SACK.LostCnt), p.Opcode == roce.FaSRSackOverflow
 	switch {
 	case m.quietUntil || m.una.Less(p.PSN) || !named.In(m.una.Next(), m.c.MAX):
