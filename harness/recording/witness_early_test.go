@@ -69,6 +69,28 @@ func TestDoubtsOfEarly(t *testing.T) {
 	}
 }
 
+// TestBegunAfterEarly: the capture at the port of a responder that keeps what is early began after one at the port of
+// the requester, when early requests had arrived there. Their answers name them.
+func TestBegunAfterEarly(t *testing.T) {
+	const text = "@0 A>X SEND_ONLY psn=+0 len=8 A\n@1 A>B SEND_ONLY psn=+1 len=8 A\n" +
+		"@2 A>B SEND_ONLY psn=+2 len=8 A\n@9000 B>A RACK psn=+0 msn=0 sack=+1 PSN_SEQ_ERR\n" +
+		"@9001 B>A RACK psn=+0 msn=0 sack=+2 PSN_SEQ_ERR\n@18000 A>B SEND_ONLY psn=+0 len=8 A\n" +
+		"@27000 B>A ACK psn=+2 msn=3\n"
+	for cut, want := range []string{"", "earlier requests were still to be answered"} {
+		dir := t.TempDir()
+		f := tracetest.Parse(t, text, 0)
+		tracetest.WritePcap(t, filepath.Join(dir, "A.pcap"), 65535, tracetest.FramesAt(f, trace.A))
+		tracetest.WritePcap(t, filepath.Join(dir, "B.pcap"), 65535, tracetest.FramesAt(f, trace.B)[cut:])
+		r, err := Read(dir, Stated{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("without %d frames: %q, want %q", cut, got, want)
+		}
+	}
+}
+
 // TestPlaceOfEarly: the port of a requester is not taken for that of the responder. After an RNR NAK of a responder
 // that keeps what is early, each later request draws a NAK of the same PSN; and a requester may wait for READ data long
 // after the READs were acknowledged.

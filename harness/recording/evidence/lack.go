@@ -24,7 +24,7 @@ type lack struct {
 	foretold  bool       // newest was answered with data before it passed, when no READ or atomic awaited them
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
-	unasked   bool       // one of them came that no NAK had asked for
+	unasked   bool       // one of them came that no NAK had asked for, or was received and has not passed
 	blind     bool       // an answer passed before the first request
 	settled   vtime.Time // time of the first grant of a request seen, after all signs of middle; 0 before
 	low       psn.PSN    // PSN of the oldest request seen
@@ -344,6 +344,9 @@ func (l *lack) close() {
 func (l *lack) received(p psn.PSN) {
 	if l.newest.LessEq(p) && p.Sub(l.newest) < SkipLimit {
 		l.ahead, l.far = p, true
+	}
+	if d := l.low.Sub(p); d > 0 && d < SkipLimit {
+		l.unasked = true
 	}
 	for _, h := range l.holes {
 		if p.In(h.from, h.to) {
