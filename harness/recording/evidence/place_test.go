@@ -398,8 +398,8 @@ func TestDeafRequester(t *testing.T) {
 	}
 }
 
-// Data that pass before those asked for earlier may be dropped: that their READ is sent again long after does not show a
-// deaf requester.
+// Data that pass before those asked for earlier may be dropped. That their READ is sent again long after does not show
+// a deaf requester.
 func TestDeafRequesterDropsData(t *testing.T) {
 	x := course{requester: &host{}, responder: &host{}}
 	for i, step := range []struct {
