@@ -301,6 +301,20 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 	resized := "qp mtu=1024\n@1..9 A>B SEND_FIRST psn=+4 len=1024\n@2..10 A>B SEND_LAST psn=+5 len=1 A\n@11..19 " +
 		"B>A ACK psn=+5 msn=9\n@30..39 A>B SEND_FIRST psn=+5 len=512\n@31..40 A>B SEND_LAST psn=+6 len=1 A\n@41..49 " +
 		"B>A ACK psn=+6 msn=1\n"
+	// an earlier connection had the PSNs up to 103, and the READs of another one follow without a pause
+	pipelined := func(psns [3]int, msns [3]int) string {
+		text := "@1..9 A>B WRITE_FIRST psn=+100 len=256\n@2..10 A>B WRITE_MIDDLE psn=+101 len=256\n@3..11 A>B WRITE_LAST " +
+			"psn=+102 len=1 A\n@12..19 B>A ACK psn=+102 msn=1\n@20..29 A>B SEND_ONLY psn=+103 len=1 A\n" +
+			"@30..39 B>A ACK psn=+103 msn=2\n"
+		for i := range psns {
+			text += fmt.Sprintf("@%d..%d A>B READ_REQUEST psn=+%d va=0x1000 rkey=0x1 dmalen=8\n", 50+i, 60+i, psns[i])
+		}
+		for i := range psns {
+			text += fmt.Sprintf("@%d..%d B>A READ_RESP_ONLY psn=+%d msn=%d len=8\n", 70+i, 80+i, psns[i], msns[i])
+		}
+		return text
+	}
+	begun := [3]int{1, 2, 3}
 	var alike strings.Builder
 	for i := range 4 {
 		fmt.Fprintf(&alike, "qp conn=%d start=7\n", i)
@@ -318,6 +332,10 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 		"used again": {again, true, false}, "another MTU": {resized, true, false},
 		"another MTU, MSN goes on":    {strings.Replace(resized, "msn=1\n", "msn=10\n", 1), false, false},
 		"another MTU, nobody answers": {strings.Replace(resized, "@41..49 B>A ACK psn=+6 msn=1\n", "", 1), true, false},
+		"READs far away":              {pipelined([3]int{70000, 70001, 70002}, begun), true, false},
+		"READs within a message":      {pipelined([3]int{101, 102, 103}, begun), true, false},
+		"READs from the same PSN on":  {pipelined([3]int{100, 101, 102}, begun), true, false},
+		"READs, MSN goes on":          {pipelined([3]int{70000, 70001, 70002}, [3]int{4, 5, 6}), false, false},
 		"a leap alone":                {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false},
 		"alike":                       {alike.String(), false, true},
 	} {

@@ -18,21 +18,16 @@ type reuse struct {
 	answered bool       // an answer has passed
 	first    psn.PSN    // PSN of the first request
 	newest   psn.PSN    // PSN after the newest request
-	mark     uint8      // of the first request
 	threads  Threads    // requests and answers
 	severed  bool       // a request passed where another connection may begin, and no answer since
 	turns    [2]turning // of the port and of the MTU of the requests
 
-	msn psn.MSN // MSN of the newest acknowledgement
-	top psn.MSN // largest MSN of all answers
-	// a request had a PSN far from the others, or the first PSN again, and no acknowledgement has passed since
-	leapt bool
-	// a request had a PSN far from the others, or the first PSN and asked for something else, and no answer to it or
-	// a later one has passed
-	restart moment
-	since   psn.MSN // requests since then
-	afresh  bool    // the first PSN asked for something else, and no answer to that or a later request has passed
-	anew    bool    // the QPNs were reused
+	msn     psn.MSN // MSN of the newest acknowledgement
+	top     psn.MSN // largest MSN of all answers
+	leapt   bool    // a message began before the newest one or far from it, and no acknowledgement has passed since
+	earlier earlier
+	restart restart
+	anew    bool // the QPNs were reused
 }
 
 // turning is a change of the requests that another connection explains, to be decided by the MSN of the next answer.
@@ -55,21 +50,50 @@ func (l *reuse) asks(s *Sighting, end psn.PSN) {
 	ports, sizes := t.ports.changes, t.sizes.changes
 	as := t.takes(s.Opcode, p, int(s.Payload), s.Port, end.Sub(p))
 	if !l.begun {
-		l.begun, l.first, l.newest, l.mark = true, p, end, s.Mark
+		l.begun, l.first, l.newest = true, p, end
 	}
 	for i, changed := range [2]bool{t.ports.changes != ports, t.sizes.changes != sizes} {
 		l.turns[i].takes(p, end, as, changed)
 	}
 	l.severed = l.severed || as == severed
-	far, first := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), p == l.first && l.answered
-	if other := first && s.Mark != l.mark; far || other {
-		l.restart, l.since = moment{p, s.At, true}, 0
-		l.afresh = l.afresh || other
+	l.joins(s, end)
+}
+
+// joins processes a request as one of the connection, or as the first of another one: a message whose PSN is neither the
+// next nor one that was sent, or that asked for something else when it was.
+func (l *reuse) joins(s *Sighting, end psn.PSN) {
+	p, starts := s.PSN, s.Opcode.StartsMessage()
+	far, like := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), unlike
+	if p.Less(l.newest) || l.restart.open {
+		like = l.earlier.like(s, end)
 	}
-	l.leapt = l.leapt || far || first
-	l.since++
-	if !far {
+	afresh := starts && like == differs
+	begins := far || afresh || starts && like == unlike && (p.Less(l.first) || l.newest.Less(p) || l.earlier.forgot(p))
+	switch {
+	case l.restart.open && like == repeats && l.restart.repeats(p): // what the connection had sent before
+		l.goesOn()
+	case l.restart.takes(s, end, far):
+		l.restart.afresh = l.restart.afresh || afresh
+	case begins && p != l.newest:
+		l.restart.begins(s, end, far, afresh)
+	case l.restart.open && p.Less(l.newest): // the requester goes back
+		l.goesOn()
+	}
+	l.leapt = l.leapt || far || starts && l.answered && p.Less(l.newest)
+	if like != repeats {
+		l.earlier.add(s, end)
+	}
+	if !far && !(l.restart.open && p.In(l.restart.psn, l.restart.reach)) {
 		l.newest = psn.Max(l.newest, end)
+	}
+}
+
+// goesOn notes that the connection did not end where another one might have begun.
+func (l *reuse) goesOn() {
+	if r := &l.restart; r.open {
+		if r.open = false; !r.far {
+			l.newest = psn.Max(l.newest, r.reach)
+		}
 	}
 }
 
@@ -126,9 +150,13 @@ func (l *reuse) counted(s *Sighting) {
 			l.anew = true
 		}
 	}
-	if d := s.PSN.Sub(l.restart.psn); l.restart.valid && d >= 0 && d < SkipLimit {
-		l.anew = l.anew || n <= l.since && n < l.top
-		l.restart.valid, l.afresh = false, false
+	switch r := &l.restart; {
+	case !r.open:
+	case s.PSN.In(r.psn, r.reach):
+		l.anew = l.anew || n <= r.since && (n < l.top || r.far || r.afresh)
+		l.goesOn()
+	case !s.grants() && s.PSN.In(l.first, r.psn): // the responder goes on
+		l.goesOn()
 	}
 	l.top = max(l.top, n)
 	if ack {
@@ -139,7 +167,7 @@ func (l *reuse) counted(s *Sighting) {
 // may reports whether the QPNs were, or may have been, reused: in the second case the port, the MTU or what is asked
 // for changed, and nothing tells whether the connection did.
 func (l *reuse) may() bool {
-	return l.anew || l.afresh || l.threads[0].renewed() || l.threads[1].renewed()
+	return l.anew || l.restart.open && l.restart.afresh || l.threads[0].renewed() || l.threads[1].renewed()
 }
 
 // reusedDoubt is the doubt about connections of which each was set up with a QPN of another one.
