@@ -45,11 +45,11 @@ func (x *head) back() int32 {
 func (k *Heads) Size() int { return k.size }
 
 // Add adds a frame; h has its headers if it is Sound. Frames that are not are kept whole, and so are messages of the
-// communication manager.
+// communication manager, and frames with a UDP checksum that a rule compares.
 func (k *Heads) Add(f *Frame, h *roce.Frame) {
 	x := head{second: f.Wall.Unix(), nanosecond: int32(f.Wall.Nanosecond()), length: int32(len(f.Raw)),
 		front: int32(f.Kept), sum: f.Sum, way: f.Way, sound: f.Sound, anotherPort: f.AnotherPort}
-	if p := &h.Packet; f.Sound && p.Len > shortPayload && p.DestQP != roce.CMQueuePair {
+	if p := &h.Packet; f.Sound && p.Len > shortPayload && p.DestQP != roce.CMQueuePair && !h.SumsPayload(f.Raw) {
 		x.front, x.payload = int32(h.HeadLen()), int32(p.Len)
 	}
 	n := int(x.front + x.back())

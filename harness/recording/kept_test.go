@@ -2,6 +2,9 @@ package recording
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -62,6 +65,48 @@ func TestPlayWithoutReadingAgain(t *testing.T) {
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("record %d: %+v, want %+v", i, a, b)
 		}
+	}
+}
+
+// A UDP checksum over IPv6 is over the payload, so that it is right where the payload is, too.
+func TestPlayChecksumOverPayload(t *testing.T) {
+	text := "qp mtu=1024\n"
+	for i := range 2 * headLeast / 64 {
+		text += fmt.Sprintf("@%d..%d A>B SEND_ONLY psn=+%d len=512\n", i, i+9, i)
+	}
+	frames := tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A)
+	sums := 0
+	for i := range frames {
+		var h roce.Frame
+		if err := h.Decode(frames[i].Raw); err != nil {
+			t.Fatal(err)
+		}
+		for j := range h.Packet.Payload {
+			h.Packet.Payload[j] = 7
+		}
+		for _, a := range []*netip.Addr{&h.Src, &h.Dst} {
+			ip := netip.MustParseAddr("2001:db8::").As16()
+			ip[15] = a.As4()[3]
+			*a = netip.AddrFrom16(ip)
+		}
+		frames[i].Raw = h.AppendTo(nil)
+	}
+	r, _ := filed(t, frames)
+	var got trace.Collector
+	if err := r.Play(&got); err != nil || len(got.Records) != len(frames) {
+		t.Fatalf("%d records of %d frames, %v", len(got.Records), len(frames), err)
+	}
+	for i := range got.Records {
+		raw := got.Records[i].Raw
+		if sum := binary.BigEndian.Uint16(raw[60:]); sum != 0 {
+			sums++
+			if want := roce.UDPChecksum(raw[14:]); sum != want {
+				t.Fatalf("record %d: UDP checksum %04x, of its bytes %04x", i, sum, want)
+			}
+		}
+	}
+	if sums == 0 {
+		t.Error("no frame has a checksum")
 	}
 }
 

@@ -80,6 +80,13 @@ func (f *Frame) Len() int {
 // HeadLen returns the number of bytes of a RoCEv2 frame before the payload.
 func (f *Frame) HeadLen() int { return f.l4() + udpLen + f.Packet.sizes().header }
 
+// SumsPayload reports whether the UDP checksum of the frame, of which b is the bytes, is one that its sender must make
+// over the payload: that of IPv6, unless it is left out.
+func (f *Frame) SumsPayload(b []byte) bool {
+	at := f.l4() + 6
+	return f.isIPv6() && b[at]|b[at+1] != 0
+}
+
 // WireLen returns the number of bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, and
 // at least those of the shortest Ethernet frame.
 func (f *Frame) WireLen() int { return wireLen(f.Len()) }
