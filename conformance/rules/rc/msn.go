@@ -11,8 +11,8 @@ import (
 )
 
 // msnBase converts the MSN of a packet to requests completed since the trace began. Its base is zero when the
-// attributes are known, because the count starts with the connection; otherwise the first exact acknowledgement sets
-// it.
+// attributes are known, because the count starts with the connection; otherwise the first exact acknowledgement since
+// the first request sets it.
 type msnBase struct {
 	known bool
 	base  psn.MSN
@@ -31,7 +31,7 @@ func exact(c *rule.Context, s *rule.Sight) bool {
 
 // count returns the number of completed requests that s reports; ok is false while it cannot be known.
 func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
-	if !m.known && (c.Known || exact(c, s)) {
+	if !m.known && (c.Known || c.Started && exact(c, s)) {
 		m.known = true
 		if !c.Known {
 			m.base = s.Pkt.AETH.MSN.Add(-int(c.MSN))
