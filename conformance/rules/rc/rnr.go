@@ -33,6 +33,10 @@ func rnrNamed(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	switch {
 	case s.Point != trace.ResponderOut || !rule.IsRNR(p):
+	case rule.MayWait(c, p.PSN) && c.Offers(rule.Attributes) &&
+		roce.RNRTimer(p.AETH.Syndrome.Timer()).Duration() < c.PeerAttr.MinRNRTimer.Duration():
+		c.Failf(rule.Responder, "RNR NAK has timer code %d, the least of the QP is %d", p.AETH.Syndrome.Timer(),
+			c.PeerAttr.MinRNRTimer)
 	case rule.MayWait(c, p.PSN):
 		c.Met()
 	case c.Started && p.PSN.In(c.Start, c.EPSN):
