@@ -61,11 +61,8 @@ func timeoutRetries() rule.Rule {
 		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r, limit := newRounds(c), int(c.Attr.RetryCount)
-			switch {
-			case !c.Known:
+			if !c.Known {
 				limit = mostRetries
-			case !c.Offers(rule.Done):
-				return rule.Check{} // only the completion of the last request decides
 			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
