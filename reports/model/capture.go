@@ -40,7 +40,9 @@ type Capture struct {
 	// frames that the capturing system reports as lost; null where it did not count them
 	Dropped *uint64 `json:"dropped_frames"`
 	BadICRC uint64  `json:"bad_icrc_frames"` // complete frames with a wrong ICRC, and frames that do not decode
-	Limit   string  `json:"limit,omitempty"` // the limit that was reached, and the frames that were left out
+	// what takes the proof from every FAIL that does not rest on single frames
+	Doubts []string `json:"doubts,omitempty"`
+	Limit  string   `json:"limit,omitempty"` // the limit that was reached, and the frames that were left out
 	// the knowledge of the QP attributes, in words
 	Attributes string `json:"attributes,omitempty"`
 	// the fates of packets are not known: no losses, and no spurious retransmissions
@@ -89,6 +91,10 @@ func (c *Capture) Lines() []string {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
 	}
 	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held, "complete: " + c.completeness()}
+	if len(c.Doubts) > 0 {
+		lines = append(lines, "in doubt: "+strings.Join(c.Doubts, "; ")+
+			": rules that rest on that are inconclusive where they do not hold")
+	}
 	if c.Limit != "" {
 		lines = append(lines, "limit: "+c.Limit)
 	}

@@ -35,13 +35,15 @@ func TestCaptureLines(t *testing.T) {
 	c := Capture{Tap: "between", Why: "why", Connections: 2, Frames: 10, Skipped: 9, Kinds: map[string]uint64{"ARP": 1,
 		"TCP": 6, "UDP": 1, "LLDP": 1, "a": 1, "b": 1},
 		Tunnels: map[string]uint64{"VXLAN": 4}, Repeated: 3, Late: 2, ClockNs: -1_500_000, Headless: 1,
-		Complete: "incomplete", Dropped: new(uint64), Missing: 1, Limit: "too many flows"}
+		Complete: "incomplete", Dropped: new(uint64), Missing: 1, Limit: "too many flows",
+		Doubts: []string{"a QPN was used again", "a clock was set"}}
 	text := strings.Join(c.Lines(), "\n")
 	for _, want := range []string{"9 of other protocols skipped (6 TCP, 1 ARP, 1 LLDP, 1 UDP, 1 a, others)",
 		"1 cut within their headers", "3 seen once more by a mirror",
 		"2 out of time order, which was put right", "4 in VXLAN", "MTU unknown",
 		"complete: incomplete (0 frames lost by its own count, 1 missing as others show)", "0 with a wrong ICRC",
-		"limit: too many flows", "clocks: that of the second tap is -1.50 ms ahead"} {
+		"in doubt: a QPN was used again; a clock was set: rules that rest", "limit: too many flows",
+		"clocks: that of the second tap is -1.50 ms ahead"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

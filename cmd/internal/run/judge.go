@@ -199,7 +199,12 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 	if c.Counted || c.Dropped > 0 {
 		dropped = &c.Dropped
 	}
+	var doubts []string
+	for _, d := range c.Doubts() {
+		doubts = append(doubts, d.Why)
+	}
 	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns),
+		Doubts: doubts,
 		MTU:    c.MTU,
 		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late,
 		ClockNs: int64(c.Clocks),

@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// restart is a request with which another connection of the same QPNs may have begun, and those that follow it, until an
-// answer to one of them shows how many requests the responder has counted: no more than those since then, or the
+// restart is a request with which another connection of the same QPNs may have begun, and those that follow it, until
+// an answer to one of them shows how many requests the responder has counted: no more than those since then, or the
 // earlier ones as well.
 type restart struct {
 	open   bool

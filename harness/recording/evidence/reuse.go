@@ -59,8 +59,8 @@ func (l *reuse) asks(s *Sighting, end psn.PSN) {
 	l.joins(s, end)
 }
 
-// joins processes a request as one of the connection, or as the first of another one: a message whose PSN is neither the
-// next nor one that was sent, or that asked for something else when it was.
+// joins processes a request as one of the connection, or as the first of another one: a message whose PSN is neither
+// the next nor one that was sent, or that asked for something else when it was.
 func (l *reuse) joins(s *Sighting, end psn.PSN) {
 	p, starts := s.PSN, s.Opcode.StartsMessage()
 	far, like := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), unlike
@@ -68,7 +68,8 @@ func (l *reuse) joins(s *Sighting, end psn.PSN) {
 		like = l.earlier.like(s, end)
 	}
 	afresh := starts && like == differs
-	begins := far || afresh || starts && like == unlike && (p.Less(l.first) || l.newest.Less(p) || l.earlier.forgot(p))
+	unsent := like == unlike && (p.Less(l.first) || l.newest.Less(p) || l.earlier.forgot(p))
+	begins := far || afresh || starts && unsent
 	switch {
 	case l.restart.open && like == repeats && l.restart.repeats(p): // what the connection had sent before
 		l.goesOn()
