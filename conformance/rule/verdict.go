@@ -66,15 +66,6 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Worst returns the most severe of the statuses; Pass when there are none.
-func Worst(all ...Status) Status {
-	worst := Pass
-	for _, s := range all {
-		worst = max(worst, s)
-	}
-	return worst
-}
-
 // Verdict is the result of a rule for a run, over all conversations.
 type Verdict struct {
 	Rule     string `json:"rule"`

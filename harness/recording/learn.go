@@ -55,12 +55,6 @@ func newLearner() *learner {
 	}
 }
 
-// learn returns a learner that has read the sources.
-func learn(sources []capture.Source) (*learner, error) {
-	l := newLearner()
-	return l, l.read(sources, func() float64 { return 1 })
-}
-
 // read processes all frames of the sources; progress is the part of them that has been read.
 func (l *learner) read(sources []capture.Source, progress func() float64) error {
 	l.kept = kept{heads: make([]capture.Heads, len(sources)), progress: progress, check: headCheck}

@@ -38,6 +38,12 @@ func managed(t *testing.T, text string) (h trace.Header, a, b trace.End) {
 	return h, a, b
 }
 
+// learn returns a learner that has read the sources.
+func learn(sources []capture.Source) (*learner, error) {
+	l := newLearner()
+	return l, l.read(sources, func() float64 { return 1 })
+}
+
 // Packets of another MTU than that of the messages are of another connection of the same QPNs.
 func TestAnotherMTUThanManaged(t *testing.T) {
 	for text, want := range map[string]bool{

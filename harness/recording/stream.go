@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // HeadLength is the number of bytes from which Begins recognises a file.
@@ -33,15 +31,8 @@ func Begins(head []byte) error {
 // isText reports whether head begins NDJSON rather than a capture.
 func isText(head []byte) bool { return head[0] == '{' }
 
-// OpenReader is Open for data without a file of its own, such as a copy of standard input: NDJSON, pcap or pcapng. The
-// name is for messages. It returns what Open returns; each play reads the first size bytes of r again.
-func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
-	in, err := ReadFrom(name, r, size, Stated{})
-	return in.Header, in.Play, err
-}
-
-// ReadFrom is OpenReader that also returns how a foreign capture was understood, and that takes what the user
-// states of it.
+// ReadFrom is Read for data without a file of its own, such as a copy of standard input: NDJSON, pcap or pcapng. The
+// name is for messages. Each play reads the first size bytes of r again.
 func ReadFrom(name string, r io.ReaderAt, size int64, as Stated) (Recording, error) {
 	whole := func() io.Reader { return io.NewSectionReader(r, 0, size) }
 	head := make([]byte, HeadLength)

@@ -28,7 +28,7 @@ func TestBegins(t *testing.T) {
 }
 
 // A recording read from a stream plays like its file, repeatedly, and has a limit of size.
-func TestOpenReader(t *testing.T) {
+func TestReadFrom(t *testing.T) {
 	var b bytes.Buffer
 	h := trace.Header{Version: trace.FormatVersion, Bench: "sim", Taps: [2]bool{true, true}}
 	w, err := ndjson.NewWriter(&b, &h)
@@ -40,24 +40,25 @@ func TestOpenReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := bytes.NewReader(append(b.Bytes(), "what follows is not of it"...))
-	got, play, err := OpenReader("it", whole, int64(b.Len()))
-	if err != nil || got.Bench != h.Bench || got.Taps != h.Taps {
+	got, err := ReadFrom("it", whole, int64(b.Len()), Stated{})
+	if err != nil || got.Header.Bench != h.Bench || got.Header.Taps != h.Taps {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for range 2 {
 		var c trace.Collector
-		if err := play(&c); err != nil {
+		if err := got.Play(&c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, play, err = OpenReader("it", whole, int64(b.Len())-2)
+	got, err = ReadFrom("it", whole, int64(b.Len())-2, Stated{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := play(&trace.Collector{}); !errors.Is(err, trace.ErrTruncated) || !strings.HasPrefix(err.Error(), "it: ") {
+	err = got.Play(&trace.Collector{})
+	if !errors.Is(err, trace.ErrTruncated) || !strings.HasPrefix(err.Error(), "it: ") {
 		t.Errorf("cut short: %v", err)
 	}
-	if _, _, err := OpenReader("it", whole, 0); err == nil || !strings.HasPrefix(err.Error(), "it: empty") {
+	if _, err := ReadFrom("it", whole, 0, Stated{}); err == nil || !strings.HasPrefix(err.Error(), "it: empty") {
 		t.Errorf("empty: %v", err)
 	}
 }

@@ -2,7 +2,7 @@ package roce
 
 import "testing"
 
-// TestNames reads back every name that a packet prints, and the number that a log prints with it.
+// TestNames reads the names under which packets print, and the numbers that a log prints with them.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
 		text   string
@@ -18,14 +18,8 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, ok := ParseName(p.Name()); !ok || o != tt.opcode {
-			t.Errorf("ParseName(%q) = %v, %v", p.Name(), o, ok)
+		if p.Opcode != tt.opcode || uint32(p.Number()) != tt.number {
+			t.Errorf("%s: %v, number %d, want %v, %d", tt.text, p.Opcode, p.Number(), tt.opcode, tt.number)
 		}
-		if uint32(p.Number()) != tt.number {
-			t.Errorf("%s: number %d, want %d", tt.text, p.Number(), tt.number)
-		}
-	}
-	if _, ok := ParseName("REPAIRS"); ok {
-		t.Error("REPAIRS is no name")
 	}
 }

@@ -89,15 +89,6 @@ func (t RepairType) String() string {
 	return repairTypes[t].name
 }
 
-// ParseName returns the opcode of packets that print under a name: the name of an opcode, or of a type of LoWAR
-// packets.
-func ParseName(name string) (o Opcode, ok bool) {
-	if _, ok := parseRepairType(name); ok {
-		return LoWAR, true
-	}
-	return ParseOpcode(name)
-}
-
 // parseRepairType returns the type of that name.
 func parseRepairType(name string) (t RepairType, ok bool) {
 	for i, row := range repairTypes {

@@ -52,7 +52,6 @@ const (
 	kindMSS    = 2             // maximum segment size, four bytes
 	kindScale  = 3             // window scale, three bytes
 	checksumAt = 16            // offset of the checksum
-	protocol   = 6             // TCP in the IP header
 	minDataOff = HeaderLen / 4 // least value of the data offset, which counts words
 )
 
@@ -151,32 +150,4 @@ func (h *Header) Span(n int) int {
 		n++
 	}
 	return n
-}
-
-// PutChecksum writes the checksum of a segment between two IPv4 addresses.
-func PutChecksum(segment []byte, src, dst [4]byte) {
-	binary.BigEndian.PutUint16(segment[checksumAt:], 0)
-	binary.BigEndian.PutUint16(segment[checksumAt:], sum(segment, src, dst))
-}
-
-// ChecksumOK reports whether the checksum of a segment between two IPv4 addresses is right.
-func ChecksumOK(segment []byte, src, dst [4]byte) bool {
-	return len(segment) >= HeaderLen && sum(segment, src, dst) == 0
-}
-
-// sum returns the ones' complement of the ones' complement sum over the pseudo header and the segment (RFC 9293, 3.1).
-// Words of 32 bits may be added and folded at the end (RFC 1071).
-func sum(b []byte, src, dst [4]byte) uint16 {
-	be := binary.BigEndian
-	s := uint64(be.Uint32(src[:])) + uint64(be.Uint32(dst[:])) + protocol + uint64(len(b))
-	for ; len(b) >= 4; b = b[4:] {
-		s += uint64(be.Uint32(b))
-	}
-	for i, c := range b {
-		s += uint64(c) << (24 - 8*i)
-	}
-	for s>>16 != 0 {
-		s = s&0xFFFF + s>>16
-	}
-	return ^uint16(s)
 }

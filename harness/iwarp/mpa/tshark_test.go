@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 )
 
@@ -29,12 +31,12 @@ func (c *talk) say(from int, flags tcp.Flags, data []byte) {
 	seg := make([]byte, h.Len(), 65600)
 	h.Put(seg)
 	seg = append(seg, data...)
-	tcp.PutChecksum(seg, addr[from], addr[1-from])
 	ip := []byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0}
 	binary.BigEndian.PutUint16(ip[2:], uint16(20+len(seg)))
 	ip = append(append(ip, addr[from][:]...), addr[1-from][:]...)
-	frame := append(make([]byte, 12), 8, 0)
-	c.frames = append(c.frames, append(append(frame, ip...), seg...))
+	frame := slices.Concat(make([]byte, 12), []byte{8, 0}, ip, seg)
+	roce.MendTCP(frame)
+	c.frames = append(c.frames, frame)
 }
 
 func (c *talk) pcap() []byte {
