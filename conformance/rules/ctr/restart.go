@@ -100,32 +100,26 @@ func (p *progress) send(s *rule.Sight, of func(restart) span) (n span) {
 	return n
 }
 
-func timeoutsCounted() rule.Rule {
-	return moved(rule.Rule{
-		ID: "CTR-TMO-001", Level: rule.Must, Rests: validity.Reaction,
-		Title: "Expiries of the transport timer are counted",
-		Source: rule.Source{Ref: mlx5, Requirement: "local_ack_timeout_err: times that the timer of a queue pair " +
-			"expired at the sender, the retries not exceeded."},
-		Stimulus: "a black hole of some timeouts", BlackBox: nics,
-	}, counter{name: "hw/local_ack_timeout_err", doc: mlx5, says: "times that the timer of a queue pair expired",
-		start: restarts(byTimer)})
-}
+var timeoutsCounted = moved(rule.Rule{
+	ID: "CTR-TMO-001", Level: rule.Must, Rests: validity.Reaction,
+	Title: "Expiries of the transport timer are counted",
+	Source: rule.Source{Ref: mlx5, Requirement: "local_ack_timeout_err: times that the timer of a queue pair " +
+		"expired at the sender, the retries not exceeded."},
+	Stimulus: "a black hole of some timeouts", BlackBox: nics,
+}, counter{name: "hw/local_ack_timeout_err", doc: mlx5, says: "times that the timer of a queue pair expired",
+	start: restarts(byTimer)})
 
-func restartsCounted() rule.Rule {
-	return moved(rule.Rule{
-		ID: "CTR-RTX-001", Level: rule.Observation, Title: "Restarts of the requester beside what it counts as such",
-		Source: rule.Source{Ref: softRoCE,
-			Requirement: "completer_retry_err: times that the completer decided to retry."},
-		Stimulus: "a request or an answer is lost", BlackBox: both,
-	}, counter{name: "hw/completer_retry_err", doc: softRoCE, says: "times that the completer decided to retry",
-		start: restarts(byAny)})
-}
+var restartsCounted = moved(rule.Rule{
+	ID: "CTR-RTX-001", Level: rule.Observation, Title: "Restarts of the requester beside what it counts as such",
+	Source: rule.Source{Ref: softRoCE,
+		Requirement: "completer_retry_err: times that the completer decided to retry."},
+	Stimulus: "a request or an answer is lost", BlackBox: both,
+}, counter{name: "hw/completer_retry_err", doc: softRoCE, says: "times that the completer decided to retry",
+	start: restarts(byAny)})
 
-func adaptiveCounted() rule.Rule {
-	return moved(rule.Rule{
-		ID: "CTR-ADP-001", Level: rule.Observation, Rests: validity.Reaction,
-		Title:    "Adaptive retransmissions beside those that come before the transport timer could expire",
-		Source:   rule.Source{Ref: mlx5, Requirement: "roce_adp_retrans: adaptive retransmissions for RoCE traffic."},
-		Stimulus: "acknowledgements are lost", BlackBox: nics,
-	}, counter{name: "hw/roce_adp_retrans", doc: mlx5, says: "adaptive retransmissions", start: restarts(byAdaption)})
-}
+var adaptiveCounted = moved(rule.Rule{
+	ID: "CTR-ADP-001", Level: rule.Observation, Rests: validity.Reaction,
+	Title:    "Adaptive retransmissions beside those that come before the transport timer could expire",
+	Source:   rule.Source{Ref: mlx5, Requirement: "roce_adp_retrans: adaptive retransmissions for RoCE traffic."},
+	Stimulus: "acknowledgements are lost", BlackBox: nics,
+}, counter{name: "hw/roce_adp_retrans", doc: mlx5, says: "adaptive retransmissions", start: restarts(byAdaption)})

@@ -9,21 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func earlyKept() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-BUF-001", Level: rule.MustNot,
-		Title: "Early packets within max_ooo_psn are not discarded: none has to be sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of " +
-			"directly discarding the out-of-order packet, but cached in its own buffer."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request followed by others", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			k := keeping{c: c, arrivals: arrivals{c: c}, ack: c.Owes(rule.Responder,
-				"the packets kept up to %s are not acknowledged, although nothing before them is missing")}
-			k.ack.Prompt = true
-			return rule.Check{Sight: k.sight, End: k.arrivals.end}
-		},
-	}
+var earlyKept = rule.Rule{
+	ID: "GB1-BUF-001", Level: rule.MustNot,
+	Title: "Early packets within max_ooo_psn are not discarded: none has to be sent again",
+	Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of " +
+		"directly discarding the out-of-order packet, but cached in its own buffer."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request followed by others", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		k := keeping{c: c, arrivals: arrivals{c: c}, ack: c.Owes(rule.Responder,
+			"the packets kept up to %s are not acknowledged, although nothing before them is missing")}
+		k.ack.Prompt = true
+		return rule.Check{Sight: k.sight, End: k.arrivals.end}
+	},
 }
 
 // keeping tracks a run of kept packets until the responder acknowledges it.
@@ -76,63 +74,59 @@ func (k *keeping) answer(s *rule.Sight) {
 	k.ack.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
 }
 
-func tooEarlyDropped() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-BUF-002", Level: rule.Must,
-		Title: "A packet that is max_ooo_psn or more ahead is dropped without a RACK",
-		Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent " +
-			"unrestricted buffer allocation."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request followed by more than max_ooo_psn", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			var far []arrival
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				if s.Point == trace.ResponderIn {
-					switch ahead := p.PSN.Sub(c.EPSN); {
-					case ahead < reach(c): // it may have arrived before, out of reach
-						far = slices.DeleteFunc(far, func(x arrival) bool { return x.psn == p.PSN })
-					case s.Relation == rule.Ahead:
-						c.Met()
-						far = append(far[max(0, len(far)+1-mostFar):], arrival{psn: p.PSN, expected: c.EPSN, at: s.At, record: s.Index})
-					}
+var tooEarlyDropped = rule.Rule{
+	ID: "GB1-BUF-002", Level: rule.Must,
+	Title: "A packet that is max_ooo_psn or more ahead is dropped without a RACK",
+	Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent " +
+		"unrestricted buffer allocation."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request followed by more than max_ooo_psn", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		var far []arrival
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt
+			if s.Point == trace.ResponderIn {
+				switch ahead := p.PSN.Sub(c.EPSN); {
+				case ahead < reach(c): // it may have arrived before, out of reach
+					far = slices.DeleteFunc(far, func(x arrival) bool { return x.psn == p.PSN })
+				case s.Relation == rule.Ahead:
+					c.Met()
+					far = append(far[max(0, len(far)+1-mostFar):], arrival{psn: p.PSN, expected: c.EPSN, at: s.At, record: s.Index})
+				}
+				return
+			}
+			for _, x := range far {
+				if isRACK(p) && x.psn == p.SACK.PSN {
+					c.Failf(rule.Responder, "RACK of %s, which is %d ahead and out of reach", c.Rel(x.psn),
+						x.psn.Sub(x.expected))
 					return
 				}
-				for _, x := range far {
-					if isRACK(p) && x.psn == p.SACK.PSN {
-						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and out of reach", c.Rel(x.psn),
-							x.psn.Sub(x.expected))
-						return
-					}
-				}
-			}}
-		},
-	}
+			}
+		}}
+	},
 }
 
 // mostFar bounds the packets out of reach that are remembered.
 const mostFar = 256
 
-func runAcknowledged() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-BUF-003", Level: rule.Must,
-		Title: "When the expected packet comes, the responder moves over the run that it has kept and " +
-			"acknowledges its end",
-		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates " +
-			"ReceiverNextExpectedSeq with the expected sequence number and data packet, …, returning the signal " +
-			"value generating a normal ACK."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request that is sent again", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			r := run{c: c, ack: c.Owes(rule.Responder, "no ACK of %s, where the run that was kept ends")}
-			r.ack.Prompt = true
-			return rule.Check{Sight: r.sight, End: func(vtime.Time) {
-				if r.short {
-					r.stopped(c.Fatal)
-				}
-			}}
-		},
-	}
+var runAcknowledged = rule.Rule{
+	ID: "GB1-BUF-003", Level: rule.Must,
+	Title: "When the expected packet comes, the responder moves over the run that it has kept and " +
+		"acknowledges its end",
+	Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates " +
+		"ReceiverNextExpectedSeq with the expected sequence number and data packet, …, returning the signal " +
+		"value generating a normal ACK."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request that is sent again", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		r := run{c: c, ack: c.Owes(rule.Responder, "no ACK of %s, where the run that was kept ends")}
+		r.ack.Prompt = true
+		return rule.Check{Sight: r.sight, End: func(vtime.Time) {
+			if r.short {
+				r.stopped(c.Fatal)
+			}
+		}}
+	},
 }
 
 // run tracks the packet that fills a gap, and the kept packets behind it.
@@ -195,39 +189,37 @@ func (r *run) stopped(refused bool) {
 	}
 }
 
-func memoryInOrder() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-BUF-004", Level: rule.Must,
-		Title: "A kept packet is placed in memory only at its turn",
-		Source: rule.Source{Ref: "GB1 IV-C1",
-			Requirement: "In order to solve the problem of not caching out-of-order packages but " +
-				"writing them directly to user memory, we need to consider the problem of WQE matching …"},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
-		Stimulus: "a lost request followed by others", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			var placed rule.Placed
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if s.Legal {
-						placed.Due(s)
-					}
-					switch p := s.Pkt; {
-					case s.Relation == rule.Ahead && s.Kept && rule.IsData(p.Opcode):
-						placed.Early(s)
-					case s.Relation == rule.Released && s.Legal && p.Len > 0:
-						c.Met()
-					}
-				},
-				Event: func(e *trace.Event) {
-					if e.Kind != trace.Store || c.Mine(e) {
-						return
-					}
-					if p, ok := placed.TooSoon(e, c.EPSN); ok {
-						c.Failf(rule.Responder, "the payload of %s is placed while %s is missing",
-							c.Rel(p), c.Rel(c.EPSN))
-					}
-				},
-			}
-		},
-	}
+var memoryInOrder = rule.Rule{
+	ID: "GB1-BUF-004", Level: rule.Must,
+	Title: "A kept packet is placed in memory only at its turn",
+	Source: rule.Source{Ref: "GB1 IV-C1",
+		Requirement: "In order to solve the problem of not caching out-of-order packages but " +
+			"writing them directly to user memory, we need to consider the problem of WQE matching …"},
+	Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
+	Stimulus: "a lost request followed by others", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		var placed rule.Placed
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				if s.Legal {
+					placed.Due(s)
+				}
+				switch p := s.Pkt; {
+				case s.Relation == rule.Ahead && s.Kept && rule.IsData(p.Opcode):
+					placed.Early(s)
+				case s.Relation == rule.Released && s.Legal && p.Len > 0:
+					c.Met()
+				}
+			},
+			Event: func(e *trace.Event) {
+				if e.Kind != trace.Store || c.Mine(e) {
+					return
+				}
+				if p, ok := placed.TooSoon(e, c.EPSN); ok {
+					c.Failf(rule.Responder, "the payload of %s is placed while %s is missing",
+						c.Rel(p), c.Rel(c.EPSN))
+				}
+			},
+		}
+	},
 }

@@ -7,25 +7,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func rackLost() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RTX-008", Level: rule.Must,
-		Title: "When a RACK is lost the next one covers its gap, and an excess retransmission is " +
-			"acknowledged as a duplicate",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
-			Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
-		Features: features,
-		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder,
-				"duplicate %s is not answered; an ACK expected")}
-			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
-			r.answer.Prompt = true
-			r.m.expired = r.expired
-			return rule.Check{Sight: r.sight, Event: r.m.event}
-		},
-	}
+var rackLost = rule.Rule{
+	ID: "GB1-RTX-008", Level: rule.Must,
+	Title: "When a RACK is lost the next one covers its gap, and an excess retransmission is " +
+		"acknowledged as a duplicate",
+	Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
+		Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
+	Features: features,
+	Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder,
+			"duplicate %s is not answered; an ACK expected")}
+		r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
+		r.answer.Prompt = true
+		r.m.expired = r.expired
+		return rule.Check{Sight: r.sight, Event: r.m.event}
+	},
 }
 
 // covered tracks the packet that a lost RACK asked for, and the duplicates that the next RACK causes.

@@ -8,31 +8,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func oneForOne() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RTX-001", Level: rule.Must,
-		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 " +
-			"into the retransmission queue and resends packet 2 with high priority."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
-		Features: features,
-		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
-	}
+var oneForOne = rule.Rule{
+	ID: "GB1-RTX-001", Level: rule.Must,
+	Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
+	Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 " +
+		"into the retransmission queue and resends packet 2 with high priority."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
+	Features: features,
+	Stimulus: "one lost request in a flow of writes", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
 }
 
-func gapForGap() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RTX-002", Level: rule.Must,
-		Title: "The loss of n requests in a row causes n retransmissions, of these requests in ascending order",
-		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
-			Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
-				"the unreceived packets to the retransQueue."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
-		Features: features,
-		Stimulus: "several requests lost in a row", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
-	}
+var gapForGap = rule.Rule{
+	ID: "GB1-RTX-002", Level: rule.Must,
+	Title: "The loss of n requests in a row causes n retransmissions, of these requests in ascending order",
+	Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
+		Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
+			"the unreceived packets to the retransQueue."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
+	Features: features,
+	Stimulus: "several requests lost in a row", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
 }
 
 // episode tracks one gap, from the loss of its first packet until the packets in flight at its repair are acknowledged.

@@ -24,12 +24,12 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		earlyKept(), tooEarlyDropped(), runAcknowledged(), memoryInOrder(),
-		lossFree(),
-		rackNamesBoth(), rackEach(), rackOpcode(), rackFirst(),
-		timeoutGoesBack(),
-		oneForOne(), gapForGap(), resentFirst(), acknowledgedSkipped(), firstLossQueued(), lengthKept(),
-		oldRACKIgnored(), rackLost(),
+		earlyKept, tooEarlyDropped, runAcknowledged, memoryInOrder,
+		lossFree,
+		rackNamesBoth, rackEach, rackOpcode, rackFirst,
+		timeoutGoesBack,
+		oneForOne, gapForGap, resentFirst, acknowledgedSkipped, firstLossQueued, lengthKept,
+		oldRACKIgnored, rackLost,
 	}
 }
 

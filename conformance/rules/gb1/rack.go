@@ -11,20 +11,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func rackNamesBoth() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RACK-001", Level: rule.Must,
-		Title: "Data ahead of the expected PSN draws a RACK that carries the expected PSN and the received one",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that " +
-			"carries the sequence number of the currently received packet and the sequence number of the expected " +
-			"packet, the sender can be informed which packets are not received successfully."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request followed by others", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			b := bothNumbers{c: c, arrivals: arrivals{c: c}, first: c.Owes(rule.Responder, "no RACK of %s")}
-			return rule.Check{Sight: b.sight, End: b.arrivals.end}
-		},
-	}
+var rackNamesBoth = rule.Rule{
+	ID: "GB1-RACK-001", Level: rule.Must,
+	Title: "Data ahead of the expected PSN draws a RACK that carries the expected PSN and the received one",
+	Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that " +
+		"carries the sequence number of the currently received packet and the sequence number of the expected " +
+		"packet, the sender can be informed which packets are not received successfully."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request followed by others", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		b := bothNumbers{c: c, arrivals: arrivals{c: c}, first: c.Owes(rule.Responder, "no RACK of %s")}
+		return rule.Check{Sight: b.sight, End: b.arrivals.end}
+	},
 }
 
 // bothNumbers compares RACKs with the out-of-order packets that they name. A gap that draws no RACK is judged when it
@@ -77,20 +75,18 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 	b.recent.Add(x.psn, mostRecent)
 }
 
-func rackEach() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RACK-002", Level: rule.Must,
-		Title: "Each out-of-order packet draws one RACK, and none is suppressed",
-		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1",
-			Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
-				"loss, a custom response packet RACK is constructed."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request followed by several", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			e := each{c: c, arrivals: arrivals{c: c}}
-			return rule.Check{Sight: e.sight, End: e.end}
-		},
-	}
+var rackEach = rule.Rule{
+	ID: "GB1-RACK-002", Level: rule.Must,
+	Title: "Each out-of-order packet draws one RACK, and none is suppressed",
+	Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1",
+		Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
+			"loss, a custom response packet RACK is constructed."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request followed by several", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		e := each{c: c, arrivals: arrivals{c: c}}
+		return rule.Check{Sight: e.sight, End: e.end}
+	},
 }
 
 // each matches RACKs with out-of-order packets, one to one.
@@ -148,48 +144,44 @@ func (e *each) missing(x arrival) {
 	}
 }
 
-func rackOpcode() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Frames,
-		Title: "A RACK differs from an ACK by its opcode; no sequence NAK replaces it",
-		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that " +
-			"the sender can distinguish ACK and RACK."},
-		Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Features: features,
-		Stimulus: "a lost request followed by others", BlackBox: engines,
-		Each: func(c *rule.Context, s *rule.Sight) {
-			if m := c.Maker(s); m != rule.AtPort && m != rule.Sealed {
-				return
-			}
-			p := s.Pkt
-			switch a := p.AETH.Syndrome; {
-			case p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr:
-				c.Failf(rule.Responder, "a sequence NAK of %s in place of a RACK", c.Rel(p.PSN))
-			case isRACK(p) && a != roce.SyndromePSNSeqErr:
-				c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet",
-					c.Rel(p.SACK.PSN), uint8(a))
-			case isRACK(p):
-				c.Met()
-			}
-		},
-	}
+var rackOpcode = rule.Rule{
+	ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Frames,
+	Title: "A RACK differs from an ACK by its opcode; no sequence NAK replaces it",
+	Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that " +
+		"the sender can distinguish ACK and RACK."},
+	Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Features: features,
+	Stimulus: "a lost request followed by others", BlackBox: engines,
+	Each: func(c *rule.Context, s *rule.Sight) {
+		if m := c.Maker(s); m != rule.AtPort && m != rule.Sealed {
+			return
+		}
+		p := s.Pkt
+		switch a := p.AETH.Syndrome; {
+		case p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr:
+			c.Failf(rule.Responder, "a sequence NAK of %s in place of a RACK", c.Rel(p.PSN))
+		case isRACK(p) && a != roce.SyndromePSNSeqErr:
+			c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet",
+				c.Rel(p.SACK.PSN), uint8(a))
+		case isRACK(p):
+			c.Met()
+		}
+	},
 }
 
 // portPackets is how many packets an endpoint may have handed to its port when a RACK is made.
 const portPackets = 16
 
-func rackFirst() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RACK-004", Level: rule.Must,
-		Title: "A RACK leaves ahead of READ data and ACKs that wait",
-		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, " +
-			"triggering the network interface to transmit."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
-		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			q := priority{arrivals: arrivals{c: c}}
-			return rule.Check{Sight: q.sight}
-		},
-	}
+var rackFirst = rule.Rule{
+	ID: "GB1-RACK-004", Level: rule.Must,
+	Title: "A RACK leaves ahead of READ data and ACKs that wait",
+	Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, " +
+		"triggering the network interface to transmit."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+	Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		q := priority{arrivals: arrivals{c: c}}
+		return rule.Check{Sight: q.sight}
+	},
 }
 
 // priority counts the responses that leave before the oldest RACK that waits. Packets that reached the port before the

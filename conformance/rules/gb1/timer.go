@@ -9,26 +9,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func timeoutGoesBack() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-RTO-001", Level: rule.Must,
-		Title: "A retransmission that is lost too is repaired by the timer: from the oldest " +
-			"unacknowledged packet on, in order",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC",
-			Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
-				"repair is left to HPCC's timer, which recovers the whole queue."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Features: features,
-		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			t := timeouts{c: c, m: newModel(c), rack: vtime.Never, again: c.Owes(rule.Requester,
-				"%s is never sent again after the loss of its retransmission")}
-			t.m.expired = t.expired
-			t.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
-			t.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) || c.Attr.TransportTimer() == 0 }
-			return rule.Check{Sight: t.sight, Event: t.m.event}
-		},
-	}
+var timeoutGoesBack = rule.Rule{
+	ID: "GB1-RTO-001", Level: rule.Must,
+	Title: "A retransmission that is lost too is repaired by the timer: from the oldest " +
+		"unacknowledged packet on, in order",
+	Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC",
+		Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
+			"repair is left to HPCC's timer, which recovers the whole queue."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+	Features: features,
+	Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		t := timeouts{c: c, m: newModel(c), rack: vtime.Never, again: c.Owes(rule.Requester,
+			"%s is never sent again after the loss of its retransmission")}
+		t.m.expired = t.expired
+		t.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
+		t.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) || c.Attr.TransportTimer() == 0 }
+		return rule.Check{Sight: t.sight, Event: t.m.event}
+	},
 }
 
 // timeouts tracks the requester from a lost retransmission over the timeout until it sends something new.
@@ -110,42 +108,40 @@ func (t *timeouts) expired(at vtime.Time) {
 	t.port, t.back = slices.Clone(t.m.list), t.m.void
 }
 
-func lossFree() rule.Rule {
-	return rule.Rule{
-		ID: "GB1-NRM-001", Level: rule.Must,
-		Title: "Without loss the scheme behaves as go-back-N: no RACK, and nothing sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission " +
-			"unit is added to the serial number of the sent packet according to the normal sending process."},
-		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses | rule.RepairOut, Features: features,
-		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			calm, any := true, false
-			var o [4]order
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected ||
-						s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
-						s.Out && o[s.Point&3].broken(s.Rec) || mayBeTimer(c, s)
-					switch calm = calm && !disturbed; {
-					case !calm:
-					case s.Point == trace.ResponderOut && isRACK(s.Pkt):
-						c.Failf(rule.Responder, "RACK of %s, but nothing is lost", c.Rel(s.Pkt.SACK.PSN))
-					case s.Relation == rule.Again && s.Point == trace.RequesterOut:
-						c.Failf(rule.Requester, "%s is sent again, but nothing is lost", c.Rel(s.Pkt.PSN))
-					case s.Point == trace.ResponderOut:
-						any = true
-					}
-				},
-				// A path slower than the timer also causes timeouts in go-back-N.
-				Event: func(e *trace.Event) { calm = calm && e.Kind != trace.Timeout },
-				End: func(vtime.Time) {
-					if any {
-						c.Met()
-					}
-				},
-			}
-		},
-	}
+var lossFree = rule.Rule{
+	ID: "GB1-NRM-001", Level: rule.Must,
+	Title: "Without loss the scheme behaves as go-back-N: no RACK, and nothing sent again",
+	Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission " +
+		"unit is added to the serial number of the sent packet according to the normal sending process."},
+	Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses | rule.RepairOut, Features: features,
+	Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		calm, any := true, false
+		var o [4]order
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected ||
+					s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
+					s.Out && o[s.Point&3].broken(s.Rec) || mayBeTimer(c, s)
+				switch calm = calm && !disturbed; {
+				case !calm:
+				case s.Point == trace.ResponderOut && isRACK(s.Pkt):
+					c.Failf(rule.Responder, "RACK of %s, but nothing is lost", c.Rel(s.Pkt.SACK.PSN))
+				case s.Relation == rule.Again && s.Point == trace.RequesterOut:
+					c.Failf(rule.Requester, "%s is sent again, but nothing is lost", c.Rel(s.Pkt.PSN))
+				case s.Point == trace.ResponderOut:
+					any = true
+				}
+			},
+			// A path slower than the timer also causes timeouts in go-back-N.
+			Event: func(e *trace.Event) { calm = calm && e.Kind != trace.Timeout },
+			End: func(vtime.Time) {
+				if any {
+					c.Met()
+				}
+			},
+		}
+	},
 }
 
 // mayBeTimer reports whether the timer may have caused a retransmission, where timeouts are not reported: the path may

@@ -7,61 +7,57 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func earlyDiscarded() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-DRP-001", Level: rule.Must,
-		Title: "An out-of-order request is discarded: neither placed in memory nor acknowledged " +
-			"until it is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A",
-			Requirement: "Packets after a missing one are dropped by the receiver, " +
-				"so that the sender has to send all of them again."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early,
-		Features: []string{scheme},
-		Stimulus: "a lost request followed by others", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var placed rule.Placed
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					p := s.Pkt
-					switch {
-					case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && rule.IsData(p.Opcode):
-						c.Met()
-						placed.Early(s)
-					case s.Point == trace.ResponderIn && s.Legal && c.Offers(rule.Stores):
-						placed.Due(s)
-					case s.Point == trace.ResponderOut && rule.IsACK(p) && placed.CameEarly(p.PSN, c.EPSN):
-						c.Failf(rule.Responder, "ACK of %s, which arrived out of order and was not sent again; "+
-							"it has to be discarded", c.Rel(p.PSN))
-					}
-				},
-				Event: func(e *trace.Event) {
-					if e.Kind != trace.Store || c.Mine(e) {
-						return
-					}
-					if p, ok := placed.TooSoon(e, c.EPSN); ok {
-						c.Failf(rule.Responder, "the payload of %s is placed although it arrived out of order; "+
-							"it has to be discarded", c.Rel(p))
-					}
-				},
-			}
-		},
-	}
+var earlyDiscarded = rule.Rule{
+	ID: "GBN-DRP-001", Level: rule.Must,
+	Title: "An out-of-order request is discarded: neither placed in memory nor acknowledged " +
+		"until it is sent again",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A",
+		Requirement: "Packets after a missing one are dropped by the receiver, " +
+			"so that the sender has to send all of them again."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early,
+	Features: []string{scheme},
+	Stimulus: "a lost request followed by others", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var placed rule.Placed
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				p := s.Pkt
+				switch {
+				case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && rule.IsData(p.Opcode):
+					c.Met()
+					placed.Early(s)
+				case s.Point == trace.ResponderIn && s.Legal && c.Offers(rule.Stores):
+					placed.Due(s)
+				case s.Point == trace.ResponderOut && rule.IsACK(p) && placed.CameEarly(p.PSN, c.EPSN):
+					c.Failf(rule.Responder, "ACK of %s, which arrived out of order and was not sent again; "+
+						"it has to be discarded", c.Rel(p.PSN))
+				}
+			},
+			Event: func(e *trace.Event) {
+				if e.Kind != trace.Store || c.Mine(e) {
+					return
+				}
+				if p, ok := placed.TooSoon(e, c.EPSN); ok {
+					c.Failf(rule.Responder, "the payload of %s is placed although it arrived out of order; "+
+						"it has to be discarded", c.Rel(p))
+				}
+			},
+		}
+	},
 }
 
-func wasteBounded() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-EFF-001", Level: rule.Must,
-		Title: "An isolated loss costs the packets in flight when the NAK came, within one message: about one BDP",
-		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver " +
-			"discard all that is in flight behind it, a bandwidth-delay product."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn,
-		Features: []string{scheme},
-		Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			w := waste{c: c}
-			return rule.Check{Sight: w.sight}
-		},
-	}
+var wasteBounded = rule.Rule{
+	ID: "GBN-EFF-001", Level: rule.Must,
+	Title: "An isolated loss costs the packets in flight when the NAK came, within one message: about one BDP",
+	Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver " +
+		"discard all that is in flight behind it, a bandwidth-delay product."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn,
+	Features: []string{scheme},
+	Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		w := waste{c: c}
+		return rule.Check{Sight: w.sight}
+	},
 }
 
 // waste counts the packets that the responder discards because of one loss: out-of-order packets and duplicates.

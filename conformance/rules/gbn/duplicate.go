@@ -7,23 +7,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-func duplicateAnswered() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-DUP-001", Level: rule.Must,
-		Title: "A SEND or WRITE packet that comes again is acknowledged with the newest completed PSN " +
-			"and not executed again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-105",
-			Requirement: "For a duplicate SEND or RDMA WRITE request the responder shall send an " +
-				"acknowledgement for the most recently completed request, and shall not execute the duplicate."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Features: []string{scheme},
-		Stimulus: "lost ACKs and the retransmission that follows", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			d := duplicates{c: c, acked: c.Earned.Acked, any: c.Earned.Heard, answer: c.Owes(rule.Responder,
-				"a duplicate is not answered with an ACK of %s")}
-			d.answer.Prompt = true
-			return rule.Check{Sight: d.sight, Event: d.event}
-		},
-	}
+var duplicateAnswered = rule.Rule{
+	ID: "GBN-DUP-001", Level: rule.Must,
+	Title: "A SEND or WRITE packet that comes again is acknowledged with the newest completed PSN " +
+		"and not executed again",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-105",
+		Requirement: "For a duplicate SEND or RDMA WRITE request the responder shall send an " +
+			"acknowledgement for the most recently completed request, and shall not execute the duplicate."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Features: []string{scheme},
+	Stimulus: "lost ACKs and the retransmission that follows", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		d := duplicates{c: c, acked: c.Earned.Acked, any: c.Earned.Heard, answer: c.Owes(rule.Responder,
+			"a duplicate is not answered with an ACK of %s")}
+		d.answer.Prompt = true
+		return rule.Check{Sight: d.sight, Event: d.event}
+	},
 }
 
 // duplicates tracks the oldest duplicate that waits for its answer. Only a duplicate that requests an ACK is owed one,

@@ -8,24 +8,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func nakAcknowledges() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-002", Level: rule.Must,
-		Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a " +
-			"PSN earlier than that of the NAK."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
-		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
-		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			clock := timeout.NewClock(c)
-			if !c.Known {
-				clock = timeout.NewClock(c, vtime.Picosecond) // nothing tells how short the timer is
-			}
-			f := floor{c: c, clock: clock, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
-			return rule.Check{Sight: f.sight, Event: f.event}
-		},
-	}
+var nakAcknowledges = rule.Rule{
+	ID: "GBN-RTX-002", Level: rule.Must,
+	Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a " +
+		"PSN earlier than that of the NAK."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+	Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
+	Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		clock := timeout.NewClock(c)
+		if !c.Known {
+			clock = timeout.NewClock(c, vtime.Picosecond) // nothing tells how short the timer is
+		}
+		f := floor{c: c, clock: clock, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
+		return rule.Check{Sight: f.sight, Event: f.event}
+	},
 }
 
 // floor is the PSN of the latest NAK that acknowledged requests.

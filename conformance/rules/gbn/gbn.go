@@ -19,11 +19,11 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		goBackRounded(),
-		earlyDiscarded(), duplicateAnswered(), wasteBounded(),
-		nakNamesMissing(), nakOnce(), nakPerGap(), nakInterval(),
-		goBackContiguous(), nakAcknowledges(), timeoutFromUNA(), opcodeKept(), oneRecovery(), headLost(), nakLost(),
-		tailLost(),
+		goBackRounded,
+		earlyDiscarded, duplicateAnswered, wasteBounded,
+		nakNamesMissing, nakOnce, nakPerGap, nakInterval,
+		goBackContiguous, nakAcknowledges, timeoutFromUNA, opcodeKept, oneRecovery, headLost, nakLost,
+		tailLost,
 	}
 }
 

@@ -40,7 +40,7 @@ func TestCopyBeforeATap(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Header.Inferred = c.inferred
-		j := rule.NewJudge(f.Header, []rule.Rule{timeoutFromUNA()}, rule.Options{Features: []string{scheme}})
+		j := rule.NewJudge(f.Header, []rule.Rule{timeoutFromUNA}, rule.Options{Features: []string{scheme}})
 		f.Play(trace.NewTimeline(&f.Header, j))
 		if got := j.Verdicts()[0].Findings; len(got) != c.want {
 			t.Errorf("place inferred %v, then %q: %v, want %d", c.inferred, c.then, got, c.want)

@@ -9,32 +9,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func nakNamesMissing() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-NAK-001", Level: rule.Must,
-		Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
-			Requirement: "A responder that receives a request whose PSN is after the " +
-				"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
-		Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
-		Stimulus: "a lost request followed by others", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check { return newGaps(c, false) },
-	}
+var nakNamesMissing = rule.Rule{
+	ID: "GBN-NAK-001", Level: rule.Must,
+	Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
+		Requirement: "A responder that receives a request whose PSN is after the " +
+			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+	Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
+	Stimulus: "a lost request followed by others", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check { return newGaps(c, false) },
 }
 
-func nakPerGap() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-NAK-003", Level: rule.Must,
-		Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2",
-			Requirement: "The responder that has sent a sequence NAK may send another only after it has received the " +
-				"packet with the expected PSN; from then on a new error is a new NAK."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
-		Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
-		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check { return newGaps(c, true) },
-	}
+var nakPerGap = rule.Rule{
+	ID: "GBN-NAK-003", Level: rule.Must,
+	Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2",
+		Requirement: "The responder that has sent a sequence NAK may send another only after it has received the " +
+			"packet with the expected PSN; from then on a new error is a new NAK."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+	Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
+	Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check { return newGaps(c, true) },
 }
 
 // gaps tracks the gaps at the responder. Each gap owes a NAK, unless the missing packet was late and not lost, so that
@@ -99,35 +95,33 @@ func (g *gaps) named(p psn.PSN) {
 	}
 }
 
-func nakOnce() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-NAK-002", Level: rule.MustNot, Rests: validity.Sequence,
-		Title: "No second sequence NAK leaves before the expected packet has arrived",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder " +
-			"sends no other until it has received the request with the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Dozes: true,
-		Features: []string{scheme},
-		Stimulus: "a lost request followed by many", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var named psn.PSN
-			sent := false // a NAK of named was sent, and named has not arrived since
-			return rule.Check{Sight: func(s *rule.Sight) {
-				switch {
-				case interval(c) != 0:
-				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
-					if sent && s.Pkt.PSN == named {
-						c.Failf(rule.Responder,
-							"second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
-					}
-					sent, named = true, s.Pkt.PSN
-				case s.Point == trace.ResponderOut && rule.IsRNR(s.Pkt) && s.Pkt.PSN == named:
-					sent = false // named has arrived and was refused, perhaps long after the tap saw it
-				case s.Relation == rule.InOrder:
-					sent = false
-				case s.Relation == rule.Ahead && sent:
-					c.Met()
+var nakOnce = rule.Rule{
+	ID: "GBN-NAK-002", Level: rule.MustNot, Rests: validity.Sequence,
+	Title: "No second sequence NAK leaves before the expected packet has arrived",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder " +
+		"sends no other until it has received the request with the expected PSN."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Dozes: true,
+	Features: []string{scheme},
+	Stimulus: "a lost request followed by many", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var named psn.PSN
+		sent := false // a NAK of named was sent, and named has not arrived since
+		return rule.Check{Sight: func(s *rule.Sight) {
+			switch {
+			case interval(c) != 0:
+			case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
+				if sent && s.Pkt.PSN == named {
+					c.Failf(rule.Responder,
+						"second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 				}
-			}}
-		},
-	}
+				sent, named = true, s.Pkt.PSN
+			case s.Point == trace.ResponderOut && rule.IsRNR(s.Pkt) && s.Pkt.PSN == named:
+				sent = false // named has arrived and was refused, perhaps long after the tap saw it
+			case s.Relation == rule.InOrder:
+				sent = false
+			case s.Relation == rule.Ahead && sent:
+				c.Met()
+			}
+		}}
+	},
 }

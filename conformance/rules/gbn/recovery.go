@@ -7,20 +7,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func oneRecovery() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-005", Level: rule.MustNot,
-		Title: "A second NAK of P while P is being recovered does not restart the retransmission",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE",
-			Requirement: "A NAK for a PSN that is already being retried is no new error, so " +
-				"the requester continues its retry."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
-		Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",
-		New: func(c *rule.Context) rule.Check {
-			r := recovery{c: c}
-			return rule.Check{Sight: r.sight}
-		},
-	}
+var oneRecovery = rule.Rule{
+	ID: "GBN-RTX-005", Level: rule.MustNot,
+	Title: "A second NAK of P while P is being recovered does not restart the retransmission",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE",
+		Requirement: "A NAK for a PSN that is already being retried is no new error, so " +
+			"the requester continues its retry."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+	Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",
+	New: func(c *rule.Context) rule.Check {
+		r := recovery{c: c}
+		return rule.Check{Sight: r.sight}
+	},
 }
 
 // recovery counts how often the head of one recovery is sent. The timer may restart it, but only after its full

@@ -24,21 +24,19 @@ func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
 	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && c.Port.Lags(since, s.At)
 }
 
-func goBackContiguous() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-001", Level: rule.Must,
-		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to the last PSN sent before",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
-			Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
-				"beginning with the PSN that the NAK carries."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
-		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
-		Stimulus: "a lost request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
-			return rule.Check{Sight: g.sight}
-		},
-	}
+var goBackContiguous = rule.Rule{
+	ID: "GBN-RTX-001", Level: rule.Must,
+	Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to the last PSN sent before",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
+		Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
+			"beginning with the PSN that the NAK carries."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+	Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
+	Stimulus: "a lost request", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
+		return rule.Check{Sight: g.sight}
+	},
 }
 
 // goBack tracks one retransmission at a time. The requester may skip packets acknowledged meanwhile, and the timer may
@@ -142,16 +140,14 @@ func (g *goBack) recovering(p psn.PSN) bool {
 	return p == g.c.UNA && t != nil && t.Latest > t.First && t.Latest >= g.moved
 }
 
-func timeoutFromUNA() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-003", Level: rule.Must,
-		Title: "A timeout makes the requester retransmit from the oldest unacknowledged PSN",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester " +
-			"retries from the oldest unacknowledged request."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
-		Stimulus: "every ACK lost", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*silence).sight),
-	}
+var timeoutFromUNA = rule.Rule{
+	ID: "GBN-RTX-003", Level: rule.Must,
+	Title: "A timeout makes the requester retransmit from the oldest unacknowledged PSN",
+	Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester " +
+		"retries from the oldest unacknowledged request."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+	Stimulus: "every ACK lost", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*silence).sight),
 }
 
 // silence is the time since the requester heard from the responder, and the requests that left in it.
@@ -201,26 +197,24 @@ func (w *silence) timeout(c *rule.Context, s *rule.Sight) bool {
 	return t != 0 && s.At.Sub(w.heard) >= t-rule.TimerEarly(t)
 }
 
-func opcodeKept() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a " +
-			"MIDDLE and gets no RETH",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1",
-			Requirement: "A retried packet repeats the original; the opcode follows from the " +
-				"packet's position in its message, not from where the retry begins."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Features: []string{scheme},
-		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
-		Each: func(c *rule.Context, s *rule.Sight) {
-			if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) ||
-				s.Sent.Opcode.StartsMessage() {
-				return
-			}
-			c.Met()
-			if o := s.Pkt.Opcode; o != s.Sent.Opcode {
-				c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected",
-					c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
-			}
-		},
-	}
+var opcodeKept = rule.Rule{
+	ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a " +
+		"MIDDLE and gets no RETH",
+	Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1",
+		Requirement: "A retried packet repeats the original; the opcode follows from the " +
+			"packet's position in its message, not from where the retry begins."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Features: []string{scheme},
+	Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
+	Each: func(c *rule.Context, s *rule.Sight) {
+		if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) ||
+			s.Sent.Opcode.StartsMessage() {
+			return
+		}
+		c.Met()
+		if o := s.Pkt.Opcode; o != s.Sent.Opcode {
+			c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected",
+				c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
+		}
+	},
 }

@@ -61,91 +61,85 @@ func (o *onlyTimer) starts(s *rule.Sight) bool {
 	return idle
 }
 
-func headLost() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-006", Level: rule.Must,
-		Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3",
-			Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
-				"packet is detected by the requester's transport timer."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
-		Stimulus: "the same request lost twice", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			o := newOnlyTimer(c, "the loss of its retransmission")
-			var head psn.PSN
-			known := false  // head was named by a NAK
-			second := false // and again since the loss
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt.PSN
-				if s.Point == trace.RequesterIn {
-					if rule.IsNAK(s.Pkt) && s.Intact() && interval(c) == 0 {
-						second = o.again.About(p)
-						head, known = p, true
-					}
-					o.see(s)
-					return
-				}
-				if second && o.again.About(p) && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
-					c.Failf(rule.Requester,
-						"%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
+var headLost = rule.Rule{
+	ID: "GBN-RTX-006", Level: rule.Must,
+	Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3",
+		Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
+			"packet is detected by the requester's transport timer."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+	Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+	Stimulus: "the same request lost twice", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		o := newOnlyTimer(c, "the loss of its retransmission")
+		var head psn.PSN
+		known := false  // head was named by a NAK
+		second := false // and again since the loss
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt.PSN
+			if s.Point == trace.RequesterIn {
+				if rule.IsNAK(s.Pkt) && s.Intact() && interval(c) == 0 {
+					second = o.again.About(p)
+					head, known = p, true
 				}
 				o.see(s)
-				if known && p == head && s.Relation == rule.Again && s.Rec.Lost() {
-					second = false
-					o.lose(s, p)
-				}
-			}}
-		},
-	}
+				return
+			}
+			if second && o.again.About(p) && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
+				c.Failf(rule.Requester,
+					"%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
+			}
+			o.see(s)
+			if known && p == head && s.Relation == rule.Again && s.Rec.Lost() {
+				second = false
+				o.lose(s, p)
+			}
+		}}
+	},
 }
 
-func nakLost() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-RTX-007", Level: rule.Must,
-		Title: "When the NAK is lost, the timer repairs the gap",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a " +
-			"response is missing, also when the response was a NAK."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses,
-		Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
-		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			o := newOnlyTimer(c, "the loss of its NAK")
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point != trace.ResponderOut {
-					o.see(s)
-				} else if rule.IsNAK(s.Pkt) && s.Rec.Lost() {
-					o.lose(s, s.Pkt.PSN)
-				}
-			}}
-		},
-	}
-}
-
-func tailLost() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-TAIL-001", Level: rule.Must,
-		Title: "The loss of the last packet of the last message is repaired by the timer",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing " +
-			"for the responder to NAK; the transport timer detects it."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Minds: rule.Edge | rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
-		Stimulus: "the last request lost", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			o := newOnlyTimer(c, "the loss of the last packet")
-			return rule.Check{Sight: func(s *rule.Sight) {
+var nakLost = rule.Rule{
+	ID: "GBN-RTX-007", Level: rule.Must,
+	Title: "When the NAK is lost, the timer repairs the gap",
+	Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a " +
+		"response is missing, also when the response was a NAK."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses,
+	Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+	Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		o := newOnlyTimer(c, "the loss of its NAK")
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Point != trace.ResponderOut {
 				o.see(s)
-				if s.Point != trace.RequesterOut {
-					return
-				}
-				if s.Relation == rule.First {
-					o.again.Excuse(nil) // it was not the last: a later request can draw a NAK
-				}
-				next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
-				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && s.Rec.Lost() {
-					o.lose(s, s.Pkt.PSN)
-				}
-			}}
-		},
-	}
+			} else if rule.IsNAK(s.Pkt) && s.Rec.Lost() {
+				o.lose(s, s.Pkt.PSN)
+			}
+		}}
+	},
+}
+
+var tailLost = rule.Rule{
+	ID: "GBN-TAIL-001", Level: rule.Must,
+	Title: "The loss of the last packet of the last message is repaired by the timer",
+	Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing " +
+		"for the responder to NAK; the transport timer detects it."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+	Minds: rule.Edge | rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+	Stimulus: "the last request lost", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		o := newOnlyTimer(c, "the loss of the last packet")
+		return rule.Check{Sight: func(s *rule.Sight) {
+			o.see(s)
+			if s.Point != trace.RequesterOut {
+				return
+			}
+			if s.Relation == rule.First {
+				o.again.Excuse(nil) // it was not the last: a later request can draw a NAK
+			}
+			next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
+			if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && s.Rec.Lost() {
+				o.lose(s, s.Pkt.PSN)
+			}
+		}}
+	},
 }

@@ -25,64 +25,60 @@ func interval(c *rule.Context) vtime.Duration {
 	return d
 }
 
-func nakInterval() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-NAK-004", Level: rule.Observation,
-		Title: "With nack_interval, the NAK of a gap repeats no more often than that",
-		Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval",
-			Requirement: "The receiver repeats the NACK of a gap when the interval has " +
-				"passed since the last one, or when the expected number has changed."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut, Features: []string{scheme, "nack_interval"},
-		Stimulus: "a lost request whose first retransmission is lost too", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			var named psn.PSN
-			at := vtime.Never
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point != trace.ResponderOut || !rule.IsNAK(s.Pkt) || interval(c) == 0 {
-					return
+var nakInterval = rule.Rule{
+	ID: "GBN-NAK-004", Level: rule.Observation,
+	Title: "With nack_interval, the NAK of a gap repeats no more often than that",
+	Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval",
+		Requirement: "The receiver repeats the NACK of a gap when the interval has " +
+			"passed since the last one, or when the expected number has changed."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut, Features: []string{scheme, "nack_interval"},
+	Stimulus: "a lost request whose first retransmission is lost too", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		var named psn.PSN
+		at := vtime.Never
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Point != trace.ResponderOut || !rule.IsNAK(s.Pkt) || interval(c) == 0 {
+				return
+			}
+			if at != vtime.Never && s.Pkt.PSN == named {
+				c.Met()
+				if since := s.At.Sub(at); since < interval(c) {
+					c.Failf(rule.Responder, "NAK of %s repeats after %v, the interval is %v", c.Rel(named),
+						since, interval(c))
 				}
-				if at != vtime.Never && s.Pkt.PSN == named {
-					c.Met()
-					if since := s.At.Sub(at); since < interval(c) {
-						c.Failf(rule.Responder, "NAK of %s repeats after %v, the interval is %v", c.Rel(named),
-							since, interval(c))
-					}
-				}
-				named, at = s.Pkt.PSN, s.At
-			}}
-		},
-	}
+			}
+			named, at = s.Pkt.PSN, s.At
+		}}
+	},
 }
 
-func goBackRounded() rule.Rule {
-	return rule.Rule{
-		ID: "GBN-BT0-001", Level: rule.Observation, Rests: validity.Sequence,
-		Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
-		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0",
-			Requirement: "A NACK moves the sender back to the beginning of the chunk that the missing byte lies in."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Features: []string{scheme, "backto0"},
-		Stimulus: "a lost request in the middle of a chunk", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			var want psn.PSN
-			armed := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point == trace.RequesterIn {
-					if t := c.Sent(s.Pkt.PSN); rule.IsNAK(s.Pkt) && s.Intact() && t != nil && c.GoBackChunk() > 0 &&
-						c.MTU > 0 && rule.IsData(t.Opcode) {
-						armed, want = true, c.GoBackPoint(s.Pkt.PSN)
-					}
-					return
+var goBackRounded = rule.Rule{
+	ID: "GBN-BT0-001", Level: rule.Observation, Rests: validity.Sequence,
+	Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
+	Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0",
+		Requirement: "A NACK moves the sender back to the beginning of the chunk that the missing byte lies in."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+	Features: []string{scheme, "backto0"},
+	Stimulus: "a lost request in the middle of a chunk", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		var want psn.PSN
+		armed := false
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Point == trace.RequesterIn {
+				if t := c.Sent(s.Pkt.PSN); rule.IsNAK(s.Pkt) && s.Intact() && t != nil && c.GoBackChunk() > 0 &&
+					c.MTU > 0 && rule.IsData(t.Opcode) {
+					armed, want = true, c.GoBackPoint(s.Pkt.PSN)
 				}
-				if !armed || s.Relation != rule.Again {
-					return
-				}
-				armed = false
-				c.Met()
-				if s.Pkt.PSN != want {
-					c.Failf(rule.Requester, "goes back to %s, the chunk begins at %s", c.Rel(s.Pkt.PSN), c.Rel(want))
-				}
-			}}
-		},
-	}
+				return
+			}
+			if !armed || s.Relation != rule.Again {
+				return
+			}
+			armed = false
+			c.Met()
+			if s.Pkt.PSN != want {
+				c.Failf(rule.Requester, "goes back to %s, the chunk begins at %s", c.Rel(s.Pkt.PSN), c.Rel(want))
+			}
+		}}
+	},
 }

@@ -114,63 +114,57 @@ func (a *accuser) response(s *rule.Sight) {
 // check reports nothing at the end: packets that are not acknowledged may not have requested it.
 func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight} }
 
-func recovered() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-DEC-001",
-		Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no " +
-			"NAK, no retransmission",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
-			"packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding " +
-			"units will recover the lost packet."},
-		Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
-		New: func(c *rule.Context) rule.Check {
-			return newAccuser(c, func(*rule.Sight) bool { return true }).check()
-		},
-	})
-}
+var recovered = define(rule.Rule{
+	ID: "LOWAR-DEC-001",
+	Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no " +
+		"NAK, no retransmission",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
+		"packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding " +
+		"units will recover the lost packet."},
+	Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
+	New: func(c *rule.Context) rule.Check {
+		return newAccuser(c, func(*rule.Sight) bool { return true }).check()
+	},
+})
 
-func firstRecovered() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-003",
-		Title: "The loss of the first packet of a block does not keep the block from being decoded",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "The absence of the first packet in a coding block " +
-			"won’t obstruct the entire decoding, as the decoding units used for recovering lost packets are " +
-			"specified by ISN and bPSN recorded in repair packets."},
-		Needs: decodes, Sees: decoded, Stimulus: "the first packet of a message lost",
-		New: func(c *rule.Context) rule.Check {
-			base := psn.PSN(0)
-			a := newAccuser(c, func(s *rule.Sight) bool { return s.Pkt.PSN == base && !s.Pkt.Opcode.IsOnly() })
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if isRepair(s.Pkt) {
-					base = s.Pkt.Repair.Base
-				}
-				a.sight(s)
-			}}
-		},
-	})
-}
-
-func burstRecovered() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-004",
-		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered completely",
-		Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple " +
-			"repair packets from one single coding block, showing loss tolerance for bursty losses as well."},
-		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
-		Stimulus: "bursts of every length up to 8 at (64, 8)",
-		New: func(c *rule.Context) rule.Check {
-			b := bursts{c: c, st: newStream(c, false), last: map[psn.PSN]bool{}, owed: map[psn.PSN]bool{}}
-			b.a = newAccuser(c, func(s *rule.Sight) bool { return b.owed[s.Pkt.PSN] })
-			b.st.data = func(s *rule.Sight, _ *block) {
-				if s.Relation == rule.First && s.Rec.Lost() {
-					b.last[s.Pkt.PSN] = true
-				}
+var firstRecovered = define(rule.Rule{
+	ID:    "LOWAR-DEC-003",
+	Title: "The loss of the first packet of a block does not keep the block from being decoded",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "The absence of the first packet in a coding block " +
+		"won’t obstruct the entire decoding, as the decoding units used for recovering lost packets are " +
+		"specified by ISN and bPSN recorded in repair packets."},
+	Needs: decodes, Sees: decoded, Stimulus: "the first packet of a message lost",
+	New: func(c *rule.Context) rule.Check {
+		base := psn.PSN(0)
+		a := newAccuser(c, func(s *rule.Sight) bool { return s.Pkt.PSN == base && !s.Pkt.Opcode.IsOnly() })
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if isRepair(s.Pkt) {
+				base = s.Pkt.Repair.Base
 			}
-			b.st.repair = b.repair
-			return rule.Check{Sight: b.sight, Event: b.st.event}
-		},
-	})
-}
+			a.sight(s)
+		}}
+	},
+})
+
+var burstRecovered = define(rule.Rule{
+	ID:    "LOWAR-DEC-004",
+	Title: "A burst of up to c losses in a row within a block and its repair packets is recovered completely",
+	Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple " +
+		"repair packets from one single coding block, showing loss tolerance for bursty losses as well."},
+	Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
+	Stimulus: "bursts of every length up to 8 at (64, 8)",
+	New: func(c *rule.Context) rule.Check {
+		b := bursts{c: c, st: newStream(c, false), last: map[psn.PSN]bool{}, owed: map[psn.PSN]bool{}}
+		b.a = newAccuser(c, func(s *rule.Sight) bool { return b.owed[s.Pkt.PSN] })
+		b.st.data = func(s *rule.Sight, _ *block) {
+			if s.Relation == rule.First && s.Rec.Lost() {
+				b.last[s.Pkt.PSN] = true
+			}
+		}
+		b.st.repair = b.repair
+		return rule.Check{Sight: b.sight, Event: b.st.event}
+	},
+})
 
 // bursts finds the lost packets that repair packets cover, from the sender's side and the fates alone.
 type bursts struct {

@@ -28,56 +28,52 @@ func encoder(id, title, ref, requirement, stimulus string, set func(c *rule.Cont
 		Needs:    rule.TapRequester | rule.Attributes, Sees: sendsRequests, New: encodes(set)})
 }
 
-func blockEnds() rule.Rule {
-	return encoder("LOWAR-ENC-001", "Repair packets follow the r-th packet of a block or the end of its message, "+
-		"whichever comes first", "LOWAR IV-B2", "If a packet ends its corresponding message or coding block, all "+
-		"encoded coding units of this coding block are then encapsulated and sent as repair packets.",
-		"messages of 1, 5 and 61 packets at (8, 2): 1, 2 and 16 repair packets", func(c *rule.Context, st *stream) {
-			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
-				if b.complete() {
-					c.Met()
-				} else if h.Base == b.base {
-					c.Failf(rule.Requester, "follows packet %d of the block at %s; packet %d, or the end of the "+
-						"message, expected first", b.n, c.Rel(b.base), b.r)
-				}
+var blockEnds = encoder("LOWAR-ENC-001", "Repair packets follow the r-th packet of a block or the end of its message, "+
+	"whichever comes first", "LOWAR IV-B2", "If a packet ends its corresponding message or coding block, all "+
+	"encoded coding units of this coding block are then encapsulated and sent as repair packets.",
+	"messages of 1, 5 and 61 packets at (8, 2): 1, 2 and 16 repair packets", func(c *rule.Context, st *stream) {
+		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+			if b.complete() {
+				c.Met()
+			} else if h.Base == b.base {
+				c.Failf(rule.Requester, "follows packet %d of the block at %s; packet %d, or the end of the "+
+					"message, expected first", b.n, c.Rel(b.base), b.r)
 			}
-			st.short = func(b *block) {
-				if b.repairs == 0 {
-					c.FailAt(b.at, b.index, rule.Requester,
-						fmt.Sprintf("ends the block at %s: got none of %d repair packets", c.Rel(b.base), b.want()))
-				}
+		}
+		st.short = func(b *block) {
+			if b.repairs == 0 {
+				c.FailAt(b.at, b.index, rule.Requester,
+					fmt.Sprintf("ends the block at %s: got none of %d repair packets", c.Rel(b.base), b.want()))
 			}
-		})
-}
+		}
+	})
 
-func repairCount() rule.Rule {
-	return encoder("LOWAR-ENC-002",
-		"A block of N packets has min(c, N) repair packets, one after the other, with ISN from 0 on",
-		"LOWAR IV-B1", "For LoWAR(r, c), r denotes the size of the coding block and c stands for the interleaving "+
-			"depth. [...] ISN orders "+
-			"repair packets within the same coding block.", "messages of every length",
-		func(c *rule.Context, st *stream) {
-			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
-				switch {
-				case !b.complete() || h.Base != b.base:
-				case b.repairs >= b.want():
-					c.Failf(rule.Requester, "is repair packet %d of the block at %s, want %d at most", b.repairs+1,
-						c.Rel(b.base), b.want())
-				case int(h.ISN) != b.repairs:
-					c.Failf(rule.Requester, "ISN %d, want %d: the next of the block at %s", h.ISN,
-						b.repairs, c.Rel(b.base))
-				case b.repairs == b.want()-1:
-					c.Met()
-				}
+var repairCount = encoder("LOWAR-ENC-002",
+	"A block of N packets has min(c, N) repair packets, one after the other, with ISN from 0 on",
+	"LOWAR IV-B1", "For LoWAR(r, c), r denotes the size of the coding block and c stands for the interleaving "+
+		"depth. [...] ISN orders "+
+		"repair packets within the same coding block.", "messages of every length",
+	func(c *rule.Context, st *stream) {
+		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+			switch {
+			case !b.complete() || h.Base != b.base:
+			case b.repairs >= b.want():
+				c.Failf(rule.Requester, "is repair packet %d of the block at %s, want %d at most", b.repairs+1,
+					c.Rel(b.base), b.want())
+			case int(h.ISN) != b.repairs:
+				c.Failf(rule.Requester, "ISN %d, want %d: the next of the block at %s", h.ISN,
+					b.repairs, c.Rel(b.base))
+			case b.repairs == b.want()-1:
+				c.Met()
 			}
-			st.short = func(b *block) {
-				if b.repairs > 0 {
-					c.FailAt(b.at, b.index, rule.Requester, fmt.Sprintf(
-						"ends the block at %s: got %d of %d repair packets", c.Rel(b.base), b.repairs, b.want()))
-				}
+		}
+		st.short = func(b *block) {
+			if b.repairs > 0 {
+				c.FailAt(b.at, b.index, rule.Requester, fmt.Sprintf(
+					"ends the block at %s: got %d of %d repair packets", c.Rel(b.base), b.repairs, b.want()))
 			}
-		})
-}
+		}
+	})
 
 func xorPayload() rule.Rule {
 	r := encoder("LOWAR-ENC-003",
@@ -169,66 +165,62 @@ func duplicate() rule.Rule {
 	return r
 }
 
-func edges() rule.Rule {
-	return encoder("LOWAR-ENC-006", "has_First and has_Last tell whether the block holds the ends of its message, and "+
-		"Last_Length is the length of its last packet", "LOWAR IV-C", "When coding blocks contain the first, last, or "+
-		"only packet of a message, the sender should send extra metadata to keep the decoding accurate.",
-		"messages of every length", func(c *rule.Context, st *stream) {
-			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
-				if !b.complete() || h.Base != b.base {
-					return
-				}
-				c.Met()
-				switch {
-				case h.HasFirst != b.first:
-					c.Failf(rule.Requester, "has_First is %v, want %v: the block begins with %s", h.HasFirst, b.first,
-						c.Request(b.base))
-				case h.HasLast != b.last:
-					c.Failf(rule.Requester, "has_Last is %v, want %v: the block ends with %s", h.HasLast, b.last,
-						c.Request(b.end().Prev()))
-				case int(h.LastLen) != b.lastLen:
-					c.Failf(rule.Requester, "Last_Length is %d, want %d: the block ends with %s", h.LastLen, b.lastLen,
-						c.Request(b.end().Prev()))
-				}
+var edges = encoder("LOWAR-ENC-006",
+	"has_First and has_Last tell whether the block holds the ends of its message, and Last_Length is the length of "+
+		"its last packet",
+	"LOWAR IV-C", "When coding blocks contain the first, last, or only packet of a message, the sender should send "+
+		"extra metadata to keep the decoding accurate.",
+	"messages of every length", func(c *rule.Context, st *stream) {
+		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+			if !b.complete() || h.Base != b.base {
+				return
 			}
-		})
-}
+			c.Met()
+			switch {
+			case h.HasFirst != b.first:
+				c.Failf(rule.Requester, "has_First is %v, want %v: the block begins with %s", h.HasFirst, b.first,
+					c.Request(b.base))
+			case h.HasLast != b.last:
+				c.Failf(rule.Requester, "has_Last is %v, want %v: the block ends with %s", h.HasLast, b.last,
+					c.Request(b.end().Prev()))
+			case int(h.LastLen) != b.lastLen:
+				c.Failf(rule.Requester, "Last_Length is %d, want %d: the block ends with %s", h.LastLen, b.lastLen,
+					c.Request(b.end().Prev()))
+			}
+		}
+	})
 
-func basePSN() rule.Rule {
-	return encoder("LOWAR-ENC-007",
-		"bPSN is the PSN of the first packet of the block, and N the number of its packets",
-		"LOWAR IV-B1", "The bPSN is the PSN of the first packet in a coding block to specify which coding block a "+
-			"repair packet belongs to.",
-		"blocks across the wrap of the PSN",
-		func(c *rule.Context, st *stream) {
-			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
-				if !b.complete() || b.repairs >= b.want() {
-					return
-				}
-				c.Met()
-				if h.Base != b.base || int(h.N) != b.n {
-					c.Failf(rule.Requester, "bPSN %s and N %d, want %s and %d", c.Rel(h.Base), h.N, c.Rel(b.base), b.n)
-				}
+var basePSN = encoder("LOWAR-ENC-007",
+	"bPSN is the PSN of the first packet of the block, and N the number of its packets",
+	"LOWAR IV-B1", "The bPSN is the PSN of the first packet in a coding block to specify which coding block a "+
+		"repair packet belongs to.",
+	"blocks across the wrap of the PSN",
+	func(c *rule.Context, st *stream) {
+		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+			if !b.complete() || b.repairs >= b.want() {
+				return
 			}
-		})
-}
+			c.Met()
+			if h.Base != b.base || int(h.N) != b.n {
+				c.Failf(rule.Requester, "bPSN %s and N %d, want %s and %d", c.Rel(h.Base), h.N, c.Rel(b.base), b.n)
+			}
+		}
+	})
 
-func noPSN() rule.Rule {
-	return encoder("LOWAR-ENC-008",
-		"Repair packets take no PSN: the data packet behind them has the next one",
-		"LOWAR IV-C", "The repair packet substitutes the RDMA transport header and payload with the Repair Header "+
-			"and redundant payload.",
-		"a run without loss",
-		func(c *rule.Context, st *stream) {
-			st.data = func(s *rule.Sight, b *block) {
-				if s.Relation != rule.First || b.n != 1 || st.behind == 0 {
-					return
-				}
-				c.Met()
-				if s.Pkt.PSN != c.MAX {
-					c.Failf(rule.Requester, "follows %d repair packets, which take no PSN; %s expected",
-						st.behind, c.Rel(c.MAX))
-				}
+var noPSN = encoder("LOWAR-ENC-008",
+	"Repair packets take no PSN: the data packet behind them has the next one",
+	"LOWAR IV-C", "The repair packet substitutes the RDMA transport header and payload with the Repair Header "+
+		"and redundant payload.",
+	"a run without loss",
+	func(c *rule.Context, st *stream) {
+		st.data = func(s *rule.Sight, b *block) {
+			if s.Relation != rule.First || b.n != 1 || st.behind == 0 {
+				return
 			}
-		})
-}
+			c.Met()
+			if s.Pkt.PSN != c.MAX {
+				c.Failf(rule.Requester, "follows %d repair packets, which take no PSN; %s expected",
+					st.behind, c.Rel(c.MAX))
+			}
+		}
+	})

@@ -130,72 +130,66 @@ func (r *repairsLost) covered(p psn.PSN) bool {
 	return false
 }
 
-func twoLost() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-005",
-		Title: "With two packets of a unit lost the transport sees the gap: one NAK, and nothing acknowledged beyond",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
-			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
-		Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
-		New: holes(func(*rule.Context) func(shim.Failure, psn.PSN) bool {
-			return func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedUnit }
-		}),
-	})
-}
+var twoLost = define(rule.Rule{
+	ID:    "LOWAR-DEC-005",
+	Title: "With two packets of a unit lost the transport sees the gap: one NAK, and nothing acknowledged beyond",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
+		"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+	Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
+	New: holes(func(*rule.Context) func(shim.Failure, psn.PSN) bool {
+		return func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedUnit }
+	}),
+})
 
-func repairAlsoLost() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-006",
-		Title: "With a packet and the repair packet of its unit lost the transport sees the gap",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair [...], LoWAR will " +
-			"pass it to RDMA stacks to activate GBN retransmission."},
-		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut,
-		Stimulus: "a packet of a block lost, and its repair packet",
-		New: func(c *rule.Context) rule.Check {
-			gone := repairsLost{c: c}
-			h := newHole(c, func(why shim.Failure, p psn.PSN) bool { return why != shim.FailedFull && gone.covered(p) })
-			return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }}
-		},
-	})
-}
+var repairAlsoLost = define(rule.Rule{
+	ID:    "LOWAR-DEC-006",
+	Title: "With a packet and the repair packet of its unit lost the transport sees the gap",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair [...], LoWAR will " +
+		"pass it to RDMA stacks to activate GBN retransmission."},
+	Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut,
+	Stimulus: "a packet of a block lost, and its repair packet",
+	New: func(c *rule.Context) rule.Check {
+		gone := repairsLost{c: c}
+		h := newHole(c, func(why shim.Failure, p psn.PSN) bool { return why != shim.FailedFull && gone.covered(p) })
+		return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }}
+	},
+})
 
-func repairLost() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-007",
-		Title: "The loss of repair packets alone has no effect",
-		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are " +
-			"generated beside the data packets, which stay as they are."},
-		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
-		New: func(c *rule.Context) rule.Check {
-			var blocks []roce.Repair // whose repair packets were lost and whose data arrived
-			return rule.Check{Sight: func(s *rule.Sight) {
-				switch {
-				case s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost():
-					if len(blocks) == openLimit {
-						blocks = blocks[:copy(blocks, blocks[1:])]
+var repairLost = define(rule.Rule{
+	ID:    "LOWAR-DEC-007",
+	Title: "The loss of repair packets alone has no effect",
+	Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are " +
+		"generated beside the data packets, which stay as they are."},
+	Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
+	New: func(c *rule.Context) rule.Check {
+		var blocks []roce.Repair // whose repair packets were lost and whose data arrived
+		return rule.Check{Sight: func(s *rule.Sight) {
+			switch {
+			case s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost():
+				if len(blocks) == openLimit {
+					blocks = blocks[:copy(blocks, blocks[1:])]
+				}
+				blocks = append(blocks, s.Pkt.Repair)
+			case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
+				for i := 0; i < len(blocks); {
+					end := blocks[i].Base.Add(int(blocks[i].N))
+					if c.Decoders[0].Failures > 0 || s.Pkt.PSN.Sub(end) > openLimit {
+						blocks = append(blocks[:i], blocks[i+1:]...)
+						continue
 					}
-					blocks = append(blocks, s.Pkt.Repair)
-				case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
-					for i := 0; i < len(blocks); {
-						end := blocks[i].Base.Add(int(blocks[i].N))
-						if c.Decoders[0].Failures > 0 || s.Pkt.PSN.Sub(end) > openLimit {
-							blocks = append(blocks[:i], blocks[i+1:]...)
-							continue
-						}
-						if s.Pkt.PSN == end {
-							c.Met()
-						}
-						i++
+					if s.Pkt.PSN == end {
+						c.Met()
 					}
-				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
-					for _, h := range blocks {
-						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
-							c.Failf(rule.Responder, "asks for %s, which has arrived: only repair packets of its block "+
-								"were lost; no NAK expected", c.Request(s.Pkt.PSN))
-						}
+					i++
+				}
+			case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
+				for _, h := range blocks {
+					if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
+						c.Failf(rule.Responder, "asks for %s, which has arrived: only repair packets of its block "+
+							"were lost; no NAK expected", c.Request(s.Pkt.PSN))
 					}
 				}
-			}}
-		},
-	})
-}
+			}
+		}}
+	},
+})

@@ -20,33 +20,31 @@ func ofShim(s *rule.Sight) bool {
 	return s.Out && len(b) > 0 && roce.Opcode(b[0]) == roce.LoWAR
 }
 
-func header() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-HDR-001", Rests: validity.Frames,
-		Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
-		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Requirement: "Repair Header replaces the field where OpCode " +
-			"lies within RDMA BTH header with a unique value (0x1F) [...]. It also includes a target QPN field to " +
-			"map LoWAR packets to their connections."},
-		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if !ofShim(s) {
-					return
-				}
-				c.Met()
-				p := s.Pkt
-				switch {
-				case s.Rec.Conn < 0, peer(c, s) != 0 && p.DestQP != peer(c, s):
-					c.Failf(rule.Requester, "DestQP %#x; the peer's expected", p.DestQP)
-				case !p.Repair.Type.Known():
-					c.Failf(rule.Requester, "type %d, want 1 to 3", p.Repair.Type)
-				case s.Defect() != "":
-					c.Failf(rule.Requester, "does not decode: %s", s.Defect())
-				}
-			}}
-		},
-	})
-}
+var header = define(rule.Rule{
+	ID: "LOWAR-HDR-001", Rests: validity.Frames,
+	Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
+	Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Requirement: "Repair Header replaces the field where OpCode " +
+		"lies within RDMA BTH header with a unique value (0x1F) [...]. It also includes a target QPN field to " +
+		"map LoWAR packets to their connections."},
+	Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if !ofShim(s) {
+				return
+			}
+			c.Met()
+			p := s.Pkt
+			switch {
+			case s.Rec.Conn < 0, peer(c, s) != 0 && p.DestQP != peer(c, s):
+				c.Failf(rule.Requester, "DestQP %#x; the peer's expected", p.DestQP)
+			case !p.Repair.Type.Known():
+				c.Failf(rule.Requester, "type %d, want 1 to 3", p.Repair.Type)
+			case s.Defect() != "":
+				c.Failf(rule.Requester, "does not decode: %s", s.Defect())
+			}
+		}}
+	},
+})
 
 // peer returns the QPN of the end that a packet goes to; 0 when it is not known.
 func peer(c *rule.Context, s *rule.Sight) uint32 {
@@ -56,63 +54,59 @@ func peer(c *rule.Context, s *rule.Sight) uint32 {
 	return c.Attr.QPN
 }
 
-func ports() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-HDR-002", Rests: validity.Sequence,
-		Title: "The packets of the shim have the UDP ports of their connection",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "LoWAR packets multiplex the UDP port of their connections."},
-		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
-		Stimulus: "a write",
-		New: func(c *rule.Context) rule.Check {
-			var known [2][4]byte // UDP ports of data and acknowledgements, by sender
-			var heard [2]bool
-			return rule.Check{Sight: func(s *rule.Sight) {
-				off, _, ok := roce.FieldSpan(s.Raw, "udpsport")
-				if !ok || len(s.Raw) < off+4 {
-					return
-				}
-				got, side := [4]byte(s.Raw[off:]), s.Rec.From&1
-				if s.Pkt.Opcode != roce.LoWAR {
-					known[side], heard[side] = got, true
-					return
-				}
-				if !heard[side] {
-					return
-				}
-				c.Met()
-				if got != known[side] {
-					c.Failf(rule.Requester, "UDP ports %d to %d, want %d to %d as on the connection",
-						binary.BigEndian.Uint16(got[:]),
-						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]),
-						binary.BigEndian.Uint16(known[side][2:]))
-				}
-			}}
-		},
-	})
-}
+var ports = define(rule.Rule{
+	ID: "LOWAR-HDR-002", Rests: validity.Sequence,
+	Title: "The packets of the shim have the UDP ports of their connection",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "LoWAR packets multiplex the UDP port of their connections."},
+	Needs: rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
+	Stimulus: "a write",
+	New: func(c *rule.Context) rule.Check {
+		var known [2][4]byte // UDP ports of data and acknowledgements, by sender
+		var heard [2]bool
+		return rule.Check{Sight: func(s *rule.Sight) {
+			off, _, ok := roce.FieldSpan(s.Raw, "udpsport")
+			if !ok || len(s.Raw) < off+4 {
+				return
+			}
+			got, side := [4]byte(s.Raw[off:]), s.Rec.From&1
+			if s.Pkt.Opcode != roce.LoWAR {
+				known[side], heard[side] = got, true
+				return
+			}
+			if !heard[side] {
+				return
+			}
+			c.Met()
+			if got != known[side] {
+				c.Failf(rule.Requester, "UDP ports %d to %d, want %d to %d as on the connection",
+					binary.BigEndian.Uint16(got[:]),
+					binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]),
+					binary.BigEndian.Uint16(known[side][2:]))
+			}
+		}}
+	},
+})
 
-func fields() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-HDR-003", Rests: validity.Sequence,
-		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they " +
-			"agree with each other",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and ISN " +
-				"[...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
-		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
-					c.Met()
-					if problem := contradiction(h, s.Raw); problem != "" {
-						c.Fail(blame(h.Responses), problem)
-					}
+var fields = define(rule.Rule{
+	ID: "LOWAR-HDR-003", Rests: validity.Sequence,
+	Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they " +
+		"agree with each other",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and ISN " +
+			"[...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
+	Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
+				c.Met()
+				if problem := contradiction(h, s.Raw); problem != "" {
+					c.Fail(blame(h.Responses), problem)
 				}
-			}}
-		},
-	})
-}
+			}
+		}}
+	},
+})
 
 // contradiction returns the impossible field of a repair header; "" when there is none.
 func contradiction(h *roce.Repair, raw []byte) string {
@@ -140,64 +134,60 @@ func contradiction(h *roce.Repair, raw []byte) string {
 	return ""
 }
 
-func sealed() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-HDR-004", Rests: validity.Frames,
-		Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
-		Source: rule.Source{Ref: "LOWAR Fig. 8", Requirement: "Repair Packet format: Eth Header, IP Header, UDP " +
-			"Header, Repair Header, XOR Payload, ICRC, FCS."},
-		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if !ofShim(s) {
-					return
-				}
-				right := roce.CheckICRC(s.Raw)
-				if !right && c.Maker(s) == rule.Doubtful {
-					c.Doubt("a packet of the shim passed with a wrong ICRC: sent so, or damaged before the tap")
-					return
-				}
-				if c.Met(); !right {
-					c.Failf(rule.Requester,
-						"the ICRC of this %s is wrong; it must cover byte 4", s.Pkt.Name())
-				}
-			}}
-		},
-	})
-}
+var sealed = define(rule.Rule{
+	ID: "LOWAR-HDR-004", Rests: validity.Frames,
+	Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
+	Source: rule.Source{Ref: "LOWAR Fig. 8", Requirement: "Repair Packet format: Eth Header, IP Header, UDP " +
+		"Header, Repair Header, XOR Payload, ICRC, FCS."},
+	Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if !ofShim(s) {
+				return
+			}
+			right := roce.CheckICRC(s.Raw)
+			if !right && c.Maker(s) == rule.Doubtful {
+				c.Doubt("a packet of the shim passed with a wrong ICRC: sent so, or damaged before the tap")
+				return
+			}
+			if c.Met(); !right {
+				c.Failf(rule.Requester,
+					"the ICRC of this %s is wrong; it must cover byte 4", s.Pkt.Name())
+			}
+		}}
+	},
+})
 
-func dataUnchanged() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-TRN-001", Rests: validity.Sequence,
-		Title: "Data packets leave as the transport made them: no header is added, no reserved bit is used",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
-		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut,
-		Stimulus: "a run without loss, compared with go-back-N",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
-					return
-				}
-				b, header := shim.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
-				if len(b) < header {
-					return
-				}
-				c.Met()
-				plain := *s.Pkt
-				plain.Resv6, plain.Resv7, plain.FECN, plain.BECN, plain.TVer = 0, 0, false, false, 0
-				at := differs(b[:header], plain.AppendTransport(nil)[:header])
-				if s.Pkt.Resv6 != 0 || s.Pkt.FECN || s.Pkt.BECN {
-					at = 4
-				}
-				if at >= 0 || len(b) != plain.TransportLen() {
-					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not that of a "+
-						"reliable connection; no change expected", at)
-				}
-			}}
-		},
-	})
-}
+var dataUnchanged = define(rule.Rule{
+	ID: "LOWAR-TRN-001", Rests: validity.Sequence,
+	Title: "Data packets leave as the transport made them: no header is added, no reserved bit is used",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
+	Needs: rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut,
+	Stimulus: "a run without loss, compared with go-back-N",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
+				return
+			}
+			b, header := shim.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
+			if len(b) < header {
+				return
+			}
+			c.Met()
+			plain := *s.Pkt
+			plain.Resv6, plain.Resv7, plain.FECN, plain.BECN, plain.TVer = 0, 0, false, false, 0
+			at := differs(b[:header], plain.AppendTransport(nil)[:header])
+			if s.Pkt.Resv6 != 0 || s.Pkt.FECN || s.Pkt.BECN {
+				at = 4
+			}
+			if at >= 0 || len(b) != plain.TransportLen() {
+				c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not that of a "+
+					"reliable connection; no change expected", at)
+			}
+		}}
+	},
+})
 
 // differs returns the first place where a and b differ; -1 when they are equal.
 func differs(a, b []byte) int {

@@ -8,19 +8,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func identical() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-002",
-		Title: "A recovered packet equals the lost one: its payload is placed as if it had arrived",
-		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper " +
-			"RDMA stack, maintaining the sequence as if there were no losses occurred."},
-		Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
-		New: func(c *rule.Context) rule.Check {
-			k := placed{c: c}
-			return rule.Check{Sight: k.sight, Event: k.event, End: k.end}
-		},
-	})
-}
+var identical = define(rule.Rule{
+	ID:    "LOWAR-DEC-002",
+	Title: "A recovered packet equals the lost one: its payload is placed as if it had arrived",
+	Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper " +
+		"RDMA stack, maintaining the sequence as if there were no losses occurred."},
+	Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
+	New: func(c *rule.Context) rule.Check {
+		k := placed{c: c}
+		return rule.Check{Sight: k.sight, Event: k.event, End: k.end}
+	},
+})
 
 // placed compares placements with the packets passed up, in order and independent of clocks. A recovered packet must be
 // placed next. A placement that matches no packet, between two that do, was made from a wrong recovered packet.

@@ -86,88 +86,80 @@ func (u *useless) event(e *trace.Event) {
 	}
 }
 
-func mismatchIgnored() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-010",
-		Title: "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding " +
-			"calculation align with that included in repair packets will the recovered data packets be accepted."},
-		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the " +
-			"receiver, and a loss",
-		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
-			return func(s *rule.Sight) bool {
-				r, depth := c.Decoders[0].Scheme()
-				h := &s.Pkt.Repair
-				return (int(h.R) != r || int(h.C) != depth) && c.EPSN.In(h.Base, h.Base.Add(max(1, int(h.N))))
+var mismatchIgnored = define(rule.Rule{
+	ID:    "LOWAR-DEC-010",
+	Title: "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
+	Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding " +
+		"calculation align with that included in repair packets will the recovered data packets be accepted."},
+	Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the " +
+		"receiver, and a loss",
+	New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+		return func(s *rule.Sight) bool {
+			r, depth := c.Decoders[0].Scheme()
+			h := &s.Pkt.Repair
+			return (int(h.R) != r || int(h.C) != depth) && c.EPSN.In(h.Base, h.Base.Add(max(1, int(h.N))))
+		}
+	}),
+})
+
+var unsoundDiscarded = define(rule.Rule{
+	ID:    "LOWAR-DEC-011",
+	Title: "A recovered packet that cannot be the lost one, by its QPN, PSN, opcode or length, is discarded",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
+	Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
+	New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+		return func(s *rule.Sight) bool { return c.Decoders[0].Yields(&s.Sight) == shim.YieldsUnsound }
+	}),
+})
+
+var repeatIgnored = define(rule.Rule{
+	ID:    "LOWAR-DEC-012",
+	Title: "A repair packet that arrives twice, or late, is ignored",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
+		"packets that encode the repair packet is lost."},
+	Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
+	New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+		var seen rule.Latest[roce.Repair]
+		return func(s *rule.Sight) bool {
+			h := s.Pkt.Repair
+			if h.Type != roce.RepairData {
+				return false // other packets of the shim have no block
 			}
-		}),
-	})
-}
-
-func unsoundDiscarded() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-011",
-		Title: "A recovered packet that cannot be the lost one, by its QPN, PSN, opcode or length, is discarded",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
-		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
-		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
-			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(&s.Sight) == shim.YieldsUnsound }
-		}),
-	})
-}
-
-func repeatIgnored() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-DEC-012",
-		Title: "A repair packet that arrives twice, or late, is ignored",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
-			"packets that encode the repair packet is lost."},
-		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
-		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
-			var seen rule.Latest[roce.Repair]
-			return func(s *rule.Sight) bool {
-				h := s.Pkt.Repair
-				if h.Type != roce.RepairData {
-					return false // other packets of the shim have no block
-				}
-				nothing := c.Decoders[0].Yields(&s.Sight) == shim.YieldsNothing
-				if slices.Contains(seen.List(), h) {
-					return nothing
-				}
-				seen.Add(h, 64)
-				// A repair packet is late when the transport has had a packet behind its block. Before the first packet
-				// of all, none is late.
-				return nothing && c.EPSN != c.Start && h.Base.Add(int(h.N)).Less(c.Decoders[0].Next)
+			nothing := c.Decoders[0].Yields(&s.Sight) == shim.YieldsNothing
+			if slices.Contains(seen.List(), h) {
+				return nothing
 			}
-		}),
-	})
-}
+			seen.Add(h, 64)
+			// A repair packet is late when the transport has had a packet behind its block. Before the first packet
+			// of all, none is late.
+			return nothing && c.EPSN != c.Start && h.Base.Add(int(h.N)).Less(c.Decoders[0].Next)
+		}
+	}),
+})
 
-func holeExpires() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-ROB-002",
-		Title: "A hole that is older than T_rob is given up: the waiting packets are passed up, and the transport " +
-			"asks for the missing one",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
-			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
-		Needs: decodes, Sees: decoded | rule.CodedIn,
-		Stimulus: "a packet of the last block lost, and its repair packets",
-		New: func(c *rule.Context) rule.Check {
-			h := newHole(c, func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedTime })
-			return rule.Check{Sight: func(s *rule.Sight) {
-				// After a timeout the reference decoder has just passed the packets up, or is about to.
-				d := c.Decoders[0]
-				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking &&
-					s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
-					c.Failf(rule.Responder, "asks for %s after others waited %s for it; a wait of %v expected, in "+
-						"which a repair packet may arrive", c.Request(s.Pkt.PSN), micros(d.Waiting(s.At)), d.Wait())
-				}
-				h.sight(s)
-			}}
-		},
-	})
-}
+var holeExpires = define(rule.Rule{
+	ID: "LOWAR-ROB-002",
+	Title: "A hole that is older than T_rob is given up: the waiting packets are passed up, and the transport " +
+		"asks for the missing one",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
+		"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+	Needs: decodes, Sees: decoded | rule.CodedIn,
+	Stimulus: "a packet of the last block lost, and its repair packets",
+	New: func(c *rule.Context) rule.Check {
+		h := newHole(c, func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedTime })
+		return rule.Check{Sight: func(s *rule.Sight) {
+			// After a timeout the reference decoder has just passed the packets up, or is about to.
+			d := c.Decoders[0]
+			if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking &&
+				s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
+				c.Failf(rule.Responder, "asks for %s after others waited %s for it; a wait of %v expected, in "+
+					"which a repair packet may arrive", c.Request(s.Pkt.PSN), micros(d.Waiting(s.At)), d.Wait())
+			}
+			h.sight(s)
+		}}
+	},
+})
 
 // tolerance returns how far the clock of an endpoint may be ahead of that of its tap.
 func tolerance(d *shim.Decoder) vtime.Duration { return d.Wait() / 4 }

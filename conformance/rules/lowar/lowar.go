@@ -20,17 +20,17 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		recovered(), identical(), firstRecovered(), burstRecovered(), twoLost(), repairAlsoLost(),
-		repairLost(), inOrder(),
-		tracksAgain(), mismatchIgnored(), unsoundDiscarded(), repeatIgnored(),
-		blockEnds(), repairCount(), xorPayload(), oneMessage(), duplicate(), edges(), basePSN(), noPSN(), freshBlock(),
-		responsesCoded(), uncoded(),
-		header(), ports(), fields(), sealed(),
-		changeAnnounced(), announcementLost(),
-		overhead(),
-		reorderBuffer(), holeExpires(),
-		dataUnchanged(), stockIgnores(),
-		unitsBounded(), unitsExhausted(),
+		recovered, identical, firstRecovered, burstRecovered, twoLost, repairAlsoLost,
+		repairLost, inOrder(),
+		tracksAgain, mismatchIgnored, unsoundDiscarded, repeatIgnored,
+		blockEnds, repairCount, xorPayload(), oneMessage(), duplicate(), edges, basePSN, noPSN, freshBlock,
+		responsesCoded, uncoded,
+		header, ports, fields, sealed,
+		changeAnnounced, announcementLost,
+		overhead,
+		reorderBuffer(), holeExpires,
+		dataUnchanged, stockIgnores(),
+		unitsBounded, unitsExhausted(),
 	}
 }
 

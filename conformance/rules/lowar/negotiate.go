@@ -9,22 +9,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func changeAnnounced() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-NEG-001",
-		Title: "New parameters (r, c) are announced, take effect with a block, and increment the epoch",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
-				"coding block to proactively adjust coding units for decoding in the receiver."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests,
-		Stimulus: "a change of (r, c) in the middle of a run",
-		New: func(c *rule.Context) rule.Check {
-			n := negotiation{c: c, st: newStream(c, false)}
-			n.st.repair = n.repair
-			return rule.Check{Sight: n.sight, Event: n.st.event}
-		},
-	})
-}
+var changeAnnounced = define(rule.Rule{
+	ID:    "LOWAR-NEG-001",
+	Title: "New parameters (r, c) are announced, take effect with a block, and increment the epoch",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
+			"coding block to proactively adjust coding units for decoding in the receiver."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests,
+	Stimulus: "a change of (r, c) in the middle of a run",
+	New: func(c *rule.Context) rule.Check {
+		n := negotiation{c: c, st: newStream(c, false)}
+		n.st.repair = n.repair
+		return rule.Check{Sight: n.sight, Event: n.st.event}
+	},
+})
 
 // negotiation compares every block of requests with the announcements before it.
 type negotiation struct {
@@ -74,48 +72,44 @@ func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	n.latest, n.known = *h, true
 }
 
-func announcementLost() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-NEG-002",
-		Title: "Packets are recovered although announcements are lost, as long as both ends have the same parameters",
-		Source: rule.Source{Ref: "LOWAR IV-C",
-			Requirement: "Decoding will proceed even if no leading negotiation packet is received, but only if the " +
-				"(r, c) parameters used for decoding calculation align with that included in repair packets."},
-		Needs: decodes | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "every ANNOUNCE lost, and a data packet",
-		New: func(c *rule.Context) rule.Check {
-			silent := false
-			a := newAccuser(c, func(*rule.Sight) bool { return silent })
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Out && h.Type == roce.RepairAnnounce {
-					silent = s.Rec.Lost()
-				}
-				a.sight(s)
-			}}
-		},
-	})
-}
+var announcementLost = define(rule.Rule{
+	ID:    "LOWAR-NEG-002",
+	Title: "Packets are recovered although announcements are lost, as long as both ends have the same parameters",
+	Source: rule.Source{Ref: "LOWAR IV-C",
+		Requirement: "Decoding will proceed even if no leading negotiation packet is received, but only if the " +
+			"(r, c) parameters used for decoding calculation align with that included in repair packets."},
+	Needs: decodes | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "every ANNOUNCE lost, and a data packet",
+	New: func(c *rule.Context) rule.Check {
+		silent := false
+		a := newAccuser(c, func(*rule.Sight) bool { return silent })
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Out && h.Type == roce.RepairAnnounce {
+				silent = s.Rec.Lost()
+			}
+			a.sight(s)
+		}}
+	},
+})
 
-func overhead() rule.Rule {
-	return define(rule.Rule{
-		ID:    "LOWAR-OVH-001",
-		Title: "The overhead on the wire is the repair packets: c for r data packets in a long message",
-		Source: rule.Source{Ref: "LOWAR VI-B",
-			Requirement: "The additional latency at the receiver’s end aligns closely with the transmission " +
-				"latency of these packets, exhibiting a direct correlation with the redundancy rate."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
-		New: func(c *rule.Context) rule.Check {
-			o := account{c: c}
-			st := newStream(c, false)
-			st.data, st.repair = o.coded, o.repair
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && !negotiates(s.Pkt.Repair.Type) && s.Out {
-					o.talk += s.Rec.WireBytes
-				}
-				st.sight(s)
-			}, Event: st.event, End: o.end}
-		},
-	})
-}
+var overhead = define(rule.Rule{
+	ID:    "LOWAR-OVH-001",
+	Title: "The overhead on the wire is the repair packets: c for r data packets in a long message",
+	Source: rule.Source{Ref: "LOWAR VI-B",
+		Requirement: "The additional latency at the receiver’s end aligns closely with the transmission " +
+			"latency of these packets, exhibiting a direct correlation with the redundancy rate."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
+	New: func(c *rule.Context) rule.Check {
+		o := account{c: c}
+		st := newStream(c, false)
+		st.data, st.repair = o.coded, o.repair
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && !negotiates(s.Pkt.Repair.Type) && s.Out {
+				o.talk += s.Rec.WireBytes
+			}
+			st.sight(s)
+		}, Event: st.event, End: o.end}
+	},
+})
 
 // negotiates reports whether a packet of the shim adapts the coding: a small packet now and then that saves repair
 // packets (IV-C). It is no overhead of coding.

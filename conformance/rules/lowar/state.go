@@ -67,15 +67,13 @@ func reorderBuffer() rule.Rule {
 	return r
 }
 
-func unitsBounded() rule.Rule {
-	return state("LOWAR-UNIT-001",
-		"The coding units in use by all connections of an endpoint never exceed their number",
-		"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are "+
-			"re-enqueued into the queue with "+
-			"binds dissolved (Appendix).", "a run with loss", 0,
-		bounded("coding units", func(c *rule.Context) int64 { return capacity(c, "units", paperUnits) },
-			"units_encoding", "units_decoding"))
-}
+var unitsBounded = state("LOWAR-UNIT-001",
+	"The coding units in use by all connections of an endpoint never exceed their number",
+	"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are "+
+		"re-enqueued into the queue with "+
+		"binds dissolved (Appendix).", "a run with loss", 0,
+	bounded("coding units", func(c *rule.Context) int64 { return capacity(c, "units", paperUnits) },
+		"units_encoding", "units_decoding"))
 
 func unitsExhausted() rule.Rule {
 	r := state("LOWAR-UNIT-002",
@@ -136,19 +134,17 @@ func inOrder() rule.Rule {
 	return r
 }
 
-func tracksAgain() rule.Rule {
-	return define(rule.Rule{
-		ID: "LOWAR-DEC-009",
-		Title: "After a failure packets are passed through until the missing one arrives; then " +
-			"losses are recovered again",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN " +
-			"retransmission and stop tracking the connection until its retransmission arrives."},
-		Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
-		New: func(c *rule.Context) rule.Check {
-			a := newAccuser(c, func(*rule.Sight) bool { return c.Decoders[0].Failures > 0 })
-			h := newHole(c, func(shim.Failure, psn.PSN) bool { return true })
-			h.quiet = true
-			return together(a.check(), rule.Check{Sight: h.sight})
-		},
-	})
-}
+var tracksAgain = define(rule.Rule{
+	ID: "LOWAR-DEC-009",
+	Title: "After a failure packets are passed through until the missing one arrives; then " +
+		"losses are recovered again",
+	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN " +
+		"retransmission and stop tracking the connection until its retransmission arrives."},
+	Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
+	New: func(c *rule.Context) rule.Check {
+		a := newAccuser(c, func(*rule.Sight) bool { return c.Decoders[0].Failures > 0 })
+		h := newHole(c, func(shim.Failure, psn.PSN) bool { return true })
+		h.quiet = true
+		return together(a.check(), rule.Check{Sight: h.sight})
+	},
+})

@@ -25,83 +25,77 @@ func (s *settled) pass(at vtime.Time) {
 	}
 }
 
-func bufferHolds() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-BUF-001", Level: rule.Must,
-		Title:  "Every request with a pseudo-ACK and no real ACK is in the buffer of the box",
-		Source: rule.Source{Ref: ours, Requirement: "After a pseudo-ACK only the box can retransmit the request"},
-		Needs:  rule.Probes, Stimulus: "requests through the box", BlackBox: engines,
-	}, func(p *path) check {
-		return check{sight: func(s *rule.Sight, w where) {
-			if w != toLocal || !rule.IsACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
-				return
-			}
-			first, ok := p.psn("buf_first")
-			end, ok2 := p.psn("buf_end")
-			told := psn.Max(p.acked, s.Pkt.PSN.Next())
-			if !ok || !ok2 || told.LessEq(p.una) {
-				return
-			}
-			p.c.Met()
-			if p.una.Less(first) || end.Less(told) {
-				p.c.Failf(rule.Responder, "the buffer holds %s up to %s; promised and not acknowledged are %s up to %s",
-					p.c.Rel(first), p.c.Rel(end), p.c.Rel(p.una), p.c.Rel(told))
-			}
-		}}
-	})
-}
-
-func bufferCap() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-BUF-002", Level: rule.MustNot,
-		Title: "Above the cap of its buffer the box sends no pseudo-ACK (back-pressure)",
-		Source: rule.Source{Ref: ours,
-			Requirement: "Requests that do not fit are not promised, so Local's queue depth stops it"},
-		Needs: rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
-	}, func(p *path) check {
-		before := int64(-1)
-		now := settled{f: func() {
-			if p.paper() || !p.told["buffer"] {
-				return
-			}
-			if p.probe["buf_bytes"] > p.probe["buffer"] {
-				p.c.Met()
-				acked, _ := p.psn("acked")
-				// data of Remote promise nothing
-				if before >= 0 && before != int64(acked) && (!p.begun || p.una.Less(acked)) {
-					p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"],
-						p.probe["buffer"])
-				}
-			}
-		}}
-		return check{
-			sight: func(s *rule.Sight, _ where) { now.pass(s.At) },
-			event: func(e *trace.Event) {
-				now.pass(e.At)
-				if p.ofBox(e) && !now.pending {
-					before = -1
-					if p.told["acked"] {
-						before = p.probe["acked"]
-					}
-					now.mark(e.At)
-				}
-			},
-			end: func(at vtime.Time) { now.pass(at + 1) },
+var bufferHolds = judged(rule.Rule{
+	ID: "PACK-BUF-001", Level: rule.Must,
+	Title:  "Every request with a pseudo-ACK and no real ACK is in the buffer of the box",
+	Source: rule.Source{Ref: ours, Requirement: "After a pseudo-ACK only the box can retransmit the request"},
+	Needs:  rule.Probes, Stimulus: "requests through the box", BlackBox: engines,
+}, func(p *path) check {
+	return check{sight: func(s *rule.Sight, w where) {
+		if w != toLocal || !rule.IsACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
+			return
 		}
-	})
-}
+		first, ok := p.psn("buf_first")
+		end, ok2 := p.psn("buf_end")
+		told := psn.Max(p.acked, s.Pkt.PSN.Next())
+		if !ok || !ok2 || told.LessEq(p.una) {
+			return
+		}
+		p.c.Met()
+		if p.una.Less(first) || end.Less(told) {
+			p.c.Failf(rule.Responder, "the buffer holds %s up to %s; promised and not acknowledged are %s up to %s",
+				p.c.Rel(first), p.c.Rel(end), p.c.Rel(p.una), p.c.Rel(told))
+		}
+	}}
+})
 
-func bufferFrees() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-BUF-003", Level: rule.Must,
-		Title:  "A real ACK frees every request up to its PSN and resumes pseudo-ACKs",
-		Source: rule.Source{Ref: ours, Requirement: "Remote has these requests, so they need no retransmission"},
-		Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
-	}, func(p *path) check {
-		f := freeing{p: p}
-		return check{sight: f.sight, event: func(e *trace.Event) { f.look(e.At) }, end: f.look}
-	})
-}
+var bufferCap = judged(rule.Rule{
+	ID: "PACK-BUF-002", Level: rule.MustNot,
+	Title: "Above the cap of its buffer the box sends no pseudo-ACK (back-pressure)",
+	Source: rule.Source{Ref: ours,
+		Requirement: "Requests that do not fit are not promised, so Local's queue depth stops it"},
+	Needs: rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
+}, func(p *path) check {
+	before := int64(-1)
+	now := settled{f: func() {
+		if p.paper() || !p.told["buffer"] {
+			return
+		}
+		if p.probe["buf_bytes"] > p.probe["buffer"] {
+			p.c.Met()
+			acked, _ := p.psn("acked")
+			// data of Remote promise nothing
+			if before >= 0 && before != int64(acked) && (!p.begun || p.una.Less(acked)) {
+				p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"],
+					p.probe["buffer"])
+			}
+		}
+	}}
+	return check{
+		sight: func(s *rule.Sight, _ where) { now.pass(s.At) },
+		event: func(e *trace.Event) {
+			now.pass(e.At)
+			if p.ofBox(e) && !now.pending {
+				before = -1
+				if p.told["acked"] {
+					before = p.probe["acked"]
+				}
+				now.mark(e.At)
+			}
+		},
+		end: func(at vtime.Time) { now.pass(at + 1) },
+	}
+})
+
+var bufferFrees = judged(rule.Rule{
+	ID: "PACK-BUF-003", Level: rule.Must,
+	Title:  "A real ACK frees every request up to its PSN and resumes pseudo-ACKs",
+	Source: rule.Source{Ref: ours, Requirement: "Remote has these requests, so they need no retransmission"},
+	Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
+}, func(p *path) check {
+	f := freeing{p: p}
+	return check{sight: f.sight, event: func(e *trace.Event) { f.look(e.At) }, end: f.look}
+})
 
 // freeing tracks each ACK of Remote until the box has freed the packets that it acknowledges, and has sent Local the
 // pseudo-ACKs of the requests that then fit. A box on a host processes an ACK later than its tap shows it.

@@ -6,18 +6,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-func sameEnd() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-INT-001", Level: rule.Must,
-		Title: "Memory, and the number and order of CQEs, are at the end as without the box",
-		Source: rule.Source{Ref: ours,
-			Requirement: "A transparent box changes times, but no results"},
-		Needs: rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
-	}, func(p *path) check {
-		f := finish{p: p}
-		return check{sight: f.sight, event: f.event}
-	})
-}
+var sameEnd = judged(rule.Rule{
+	ID: "PACK-INT-001", Level: rule.Must,
+	Title: "Memory, and the number and order of CQEs, are at the end as without the box",
+	Source: rule.Source{Ref: ours,
+		Requirement: "A transparent box changes times, but no results"},
+	Needs: rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
+}, func(p *path) check {
+	f := finish{p: p}
+	return check{sight: f.sight, event: f.event}
+})
 
 // finish compares the requests that Local posted with their completions, and judges the memory at the end.
 type finish struct {

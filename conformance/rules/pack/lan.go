@@ -7,19 +7,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func gapRefused() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-GAP-001", Level: rule.MustNot,
-		Title: "Beyond a gap on the LAN the box sends no pseudo-ACK, and one NAK 0x60 of the expected PSN",
-		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses out-of-order " +
-			"requests with one NAK"},
-		Stimulus: "a request lost on the LAN", BlackBox: emulated,
-	}, func(p *path) check {
-		g := gaps{p: p, nak: p.c.Owes(rule.Responder, "no NAK although %s is missing")}
-		g.nak.Unless = func(rule.Debt) bool { return g.unsaid || g.naks > 0 }
-		return check{sight: g.sight}
-	})
-}
+var gapRefused = judged(rule.Rule{
+	ID: "PACK-GAP-001", Level: rule.MustNot,
+	Title: "Beyond a gap on the LAN the box sends no pseudo-ACK, and one NAK 0x60 of the expected PSN",
+	Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses out-of-order " +
+		"requests with one NAK"},
+	Stimulus: "a request lost on the LAN", BlackBox: emulated,
+}, func(p *path) check {
+	g := gaps{p: p, nak: p.c.Owes(rule.Responder, "no NAK although %s is missing")}
+	g.nak.Unless = func(rule.Debt) bool { return g.unsaid || g.naks > 0 }
+	return check{sight: g.sight}
+})
 
 // gaps tracks the responses of the box while a request is missing on the LAN.
 type gaps struct {
@@ -54,19 +52,17 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 	}
 }
 
-func duplicateAnswered() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-DUP-001", Level: rule.Must,
-		Title: "A duplicate request draws the newest pseudo-ACK again, and is not forwarded",
-		Source: rule.Source{Ref: ours,
-			Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
-		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
-	}, func(p *path) check {
-		d := duplicates{p: p, answer: p.c.Owes(rule.Responder, "the duplicate of %s has no answer")}
-		d.answer.Unless = func(rule.Debt) bool { return len(p.holds) > 0 || p.cm.left }
-		return check{sight: d.sight}
-	})
-}
+var duplicateAnswered = judged(rule.Rule{
+	ID: "PACK-DUP-001", Level: rule.Must,
+	Title: "A duplicate request draws the newest pseudo-ACK again, and is not forwarded",
+	Source: rule.Source{Ref: ours,
+		Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
+	Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
+}, func(p *path) check {
+	d := duplicates{p: p, answer: p.c.Owes(rule.Responder, "the duplicate of %s has no answer")}
+	d.answer.Unless = func(rule.Debt) bool { return len(p.holds) > 0 || p.cm.left }
+	return check{sight: d.sight}
+})
 
 // duplicates tracks requests of Local that the box has acknowledged before.
 type duplicates struct {
@@ -110,31 +106,29 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 	}
 }
 
-func readNotCovered() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-READ-001", Level: rule.MustNot,
-		Title: "A pseudo-ACK never covers an unanswered READ or atomic, nor a later PSN",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours,
-			Requirement: "An acknowledgement of a later request implies that the responses of a READ were lost"},
-		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
-	}, func(p *path) check {
-		return check{sight: func(s *rule.Sight, w where) {
-			if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || rule.IsFatalNAK(s.Pkt) {
+var readNotCovered = judged(rule.Rule{
+	ID: "PACK-READ-001", Level: rule.MustNot,
+	Title: "A pseudo-ACK never covers an unanswered READ or atomic, nor a later PSN",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours,
+		Requirement: "An acknowledgement of a later request implies that the responses of a READ were lost"},
+	Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
+}, func(p *path) check {
+	return check{sight: func(s *rule.Sight, w where) {
+		if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || rule.IsFatalNAK(s.Pkt) {
+			return
+		}
+		p.c.Met()
+		covered := covers(s.Pkt)
+		for i := range p.holds {
+			if h := &p.holds[i]; h.first.Less(covered) && !p.followsData(h, covered, s.At) {
+				p.c.Failf(rule.Responder,
+					"an answer that acknowledges up to %s while the READ at %s waits for its data",
+					p.c.Rel(covered.Prev()), p.c.Rel(h.first))
 				return
 			}
-			p.c.Met()
-			covered := covers(s.Pkt)
-			for i := range p.holds {
-				if h := &p.holds[i]; h.first.Less(covered) && !p.followsData(h, covered, s.At) {
-					p.c.Failf(rule.Responder,
-						"an answer that acknowledges up to %s while the READ at %s waits for its data",
-						p.c.Rel(covered.Prev()), p.c.Rel(h.first))
-					return
-				}
-			}
-		}}
-	})
-}
+		}
+	}}
+})
 
 // followsData reports whether an answer waits in the line behind all data of a READ, which Local has asked for again
 // meanwhile.
@@ -142,19 +136,17 @@ func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
 	return h.left == h.end && p.outlives(h.again, covered, now)
 }
 
-func readReleases() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-READ-002", Level: rule.Must,
-		Title: "After the READ response has passed, the deferred pseudo-ACKs are sent",
-		Source: rule.Source{Ref: ours,
-			Requirement: "Acknowledgements deferred for a READ are sent when the READ is answered"},
-		Stimulus: "a READ between WRITEs", BlackBox: emulated,
-	}, func(p *path) check {
-		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, but Local got no pseudo-ACK of %s")}
-		r.ack.Unless = func(rule.Debt) bool { return p.fatal }
-		return check{sight: r.sight}
-	})
-}
+var readReleases = judged(rule.Rule{
+	ID: "PACK-READ-002", Level: rule.Must,
+	Title: "After the READ response has passed, the deferred pseudo-ACKs are sent",
+	Source: rule.Source{Ref: ours,
+		Requirement: "Acknowledgements deferred for a READ are sent when the READ is answered"},
+	Stimulus: "a READ between WRITEs", BlackBox: emulated,
+}, func(p *path) check {
+	r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, but Local got no pseudo-ACK of %s")}
+	r.ack.Unless = func(rule.Debt) bool { return p.fatal }
+	return check{sight: r.sight}
+})
 
 // releases tracks the acknowledgements that the answer to a READ makes possible.
 type releases struct {

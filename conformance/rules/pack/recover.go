@@ -9,19 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func lossAbsorbed() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-REC-001", Level: rule.Must,
-		Title: "After a loss on the WAN the box absorbs Remote's NAK and retransmits; Local sees nothing",
-		Source: rule.Source{Ref: ours,
-			Requirement: "Local has an ACK of the request, so only the box can retransmit it"},
-		Stimulus: "a request lost on the WAN", BlackBox: emulated,
-	}, func(p *path) check {
-		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, but the box never sent it again")}
-		l.again.Promised, l.again.Unless = true, func(d rule.Debt) bool { return d.PSN.Less(p.una) }
-		return check{sight: l.sight}
-	})
-}
+var lossAbsorbed = judged(rule.Rule{
+	ID: "PACK-REC-001", Level: rule.Must,
+	Title: "After a loss on the WAN the box absorbs Remote's NAK and retransmits; Local sees nothing",
+	Source: rule.Source{Ref: ours,
+		Requirement: "Local has an ACK of the request, so only the box can retransmit it"},
+	Stimulus: "a request lost on the WAN", BlackBox: emulated,
+}, func(p *path) check {
+	l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, but the box never sent it again")}
+	l.again.Promised, l.again.Unless = true, func(d rule.Debt) bool { return d.PSN.Less(p.una) }
+	return check{sight: l.sight}
+})
 
 // losses tracks the NAK of a request until the request is retransmitted.
 type losses struct {
@@ -44,18 +42,16 @@ func (l *losses) sight(s *rule.Sight, w where) {
 	}
 }
 
-func silenceRecovered() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-REC-002", Level: rule.Must,
-		Title: "The box recovers from the loss of a NAK, an ACK or the last request on the WAN after wan_rto",
-		Source: rule.Source{Ref: ours,
-			Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
-		Needs: rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
-	}, func(p *path) check {
-		q := quiet{p: p}
-		return check{sight: q.sight, event: q.event, end: q.end}
-	})
-}
+var silenceRecovered = judged(rule.Rule{
+	ID: "PACK-REC-002", Level: rule.Must,
+	Title: "The box recovers from the loss of a NAK, an ACK or the last request on the WAN after wan_rto",
+	Source: rule.Source{Ref: ours,
+		Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
+	Needs: rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
+}, func(p *path) check {
+	q := quiet{p: p}
+	return check{sight: q.sight, event: q.event, end: q.end}
+})
 
 // quiet measures the silence of Remote while a request waits for its answer. An answer that acknowledges nothing new
 // does not restart the timer: data of a READ behind a missing response continue until the READ ends.
@@ -148,57 +144,53 @@ func (q *quiet) end(at vtime.Time) {
 	}
 }
 
-func rnrAbsorbed() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-REC-003", Level: rule.Must,
-		Title: "The box absorbs an RNR NAK and retries after the coded time",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours,
-			Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
-		Stimulus: "an RNR NAK of the far end", BlackBox: emulated,
-	}, func(p *path) check {
-		var psnOf psn.PSN
-		var until vtime.Time
-		open := false
-		return check{
-			sight: func(s *rule.Sight, w where) {
-				rnr := rule.IsRNR(s.Pkt)
-				switch {
-				case w == fromRemote && rnr && s.Pkt.PSN.In(p.una, p.max) && s.At >= until:
-					p.c.Met()
-					psnOf, open = s.Pkt.PSN, true
-					until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
-				case w == toLocal && rnr:
-					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box must absorb it",
-						p.c.Rel(s.Pkt.PSN))
-				case w == toRemote && open && s.Pkt.PSN == psnOf:
-					if open = false; s.At < until {
-						p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over",
-							p.c.Rel(psnOf), until.Sub(s.At))
-					}
+var rnrAbsorbed = judged(rule.Rule{
+	ID: "PACK-REC-003", Level: rule.Must,
+	Title: "The box absorbs an RNR NAK and retries after the coded time",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours,
+		Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
+	Stimulus: "an RNR NAK of the far end", BlackBox: emulated,
+}, func(p *path) check {
+	var psnOf psn.PSN
+	var until vtime.Time
+	open := false
+	return check{
+		sight: func(s *rule.Sight, w where) {
+			rnr := rule.IsRNR(s.Pkt)
+			switch {
+			case w == fromRemote && rnr && s.Pkt.PSN.In(p.una, p.max) && s.At >= until:
+				p.c.Met()
+				psnOf, open = s.Pkt.PSN, true
+				until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
+			case w == toLocal && rnr:
+				p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box must absorb it",
+					p.c.Rel(s.Pkt.PSN))
+			case w == toRemote && open && s.Pkt.PSN == psnOf:
+				if open = false; s.At < until {
+					p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over",
+						p.c.Rel(psnOf), until.Sub(s.At))
 				}
-			},
-			end: func(at vtime.Time) {
-				if open && p.c.Late(rule.Requester, until, rule.Patience, at) && p.probe[engine.BrokenPromise] == 0 {
-					p.c.Failf(rule.Requester, "%s was never sent again after its RNR NAK", p.c.Rel(psnOf))
-				}
-			},
-		}
-	})
-}
+			}
+		},
+		end: func(at vtime.Time) {
+			if open && p.c.Late(rule.Requester, until, rule.Patience, at) && p.probe[engine.BrokenPromise] == 0 {
+				p.c.Failf(rule.Requester, "%s was never sent again after its RNR NAK", p.c.Rel(psnOf))
+			}
+		},
+	}
+})
 
-func brokenPromise() rule.Rule {
-	return judged(rule.Rule{
-		ID: "PACK-ERR-001", Level: rule.Must,
-		Title: "After a fatal NAK of a request with a pseudo-ACK, broken_promise is counted, " +
-			"Local's QP ends in error, and no later request succeeds",
-		Source: rule.Source{Ref: ours,
-			Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
-		Stimulus: "a request that the far end refuses", BlackBox: emulated,
-	}, func(p *path) check {
-		b := breach{p: p}
-		return check{sight: b.sight, event: b.event, end: b.end}
-	})
-}
+var brokenPromise = judged(rule.Rule{
+	ID: "PACK-ERR-001", Level: rule.Must,
+	Title: "After a fatal NAK of a request with a pseudo-ACK, broken_promise is counted, " +
+		"Local's QP ends in error, and no later request succeeds",
+	Source: rule.Source{Ref: ours,
+		Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
+	Stimulus: "a request that the far end refuses", BlackBox: emulated,
+}, func(p *path) check {
+	b := breach{p: p}
+	return check{sight: b.sight, event: b.event, end: b.end}
+})
 
 // breach tracks the box after Remote has refused a request that Local has a pseudo-ACK of.
 type breach struct {

@@ -10,19 +10,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func ackCoversRequests() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-001", Level: rule.Must,
-		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet " +
-			"whose AckReq bit is set; one response may acknowledge several."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Asked | rule.Answer,
-		Stimulus: "a request with AckReq", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			a := ackDemand{c: c, ack: c.Owes(rule.Responder, "no acknowledgement of %s")}
-			return rule.Check{Sight: a.sight}
-		},
-	}
+var ackCoversRequests = rule.Rule{
+	ID: "RC-ACK-001", Level: rule.Must,
+	Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet " +
+		"whose AckReq bit is set; one response may acknowledge several."},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Asked | rule.Answer,
+	Stimulus: "a request with AckReq", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		a := ackDemand{c: c, ack: c.Owes(rule.Responder, "no acknowledgement of %s")}
+		return rule.Check{Sight: a.sight}
+	},
 }
 
 // ackDemand tracks the accepted requests with AckReq that are not yet acknowledged.
@@ -47,37 +45,33 @@ func (a *ackDemand) sight(s *rule.Sight) {
 	a.ack.Discharge(func(d rule.Debt) bool { return refused || ok && d.PSN.LessEq(upTo) })
 }
 
-func ackIsReceived() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-002", Level: rule.MustNot, Rests: validity.Sequence,
-		Title: "An acknowledgement never names a PSN that has not been received in order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this " +
-			"request packet and all before it have been received."},
-		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
-		Each: func(c *rule.Context, s *rule.Sight) {
-			last, ok := rule.Acknowledged(s.Pkt)
-			switch {
-			case !c.Started || c.Fatal || !ok:
-			case last.Less(c.EPSN):
-				c.Met()
-			default:
-				c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
-			}
-		},
-	}
+var ackIsReceived = rule.Rule{
+	ID: "RC-ACK-002", Level: rule.MustNot, Rests: validity.Sequence,
+	Title: "An acknowledgement never names a PSN that has not been received in order",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this " +
+		"request packet and all before it have been received."},
+	Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
+	Each: func(c *rule.Context, s *rule.Sight) {
+		last, ok := rule.Acknowledged(s.Pkt)
+		switch {
+		case !c.Started || c.Fatal || !ok:
+		case last.Less(c.EPSN):
+			c.Met()
+		default:
+			c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
+		}
+	},
 }
 
-func ackMonotonic() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
-		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105",
-			Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
-				"recently completed request packet."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
-		Stimulus: "a duplicate request", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*ackOrder).sight),
-	}
+var ackMonotonic = rule.Rule{
+	ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
+	Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105",
+		Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
+			"recently completed request packet."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+	Stimulus: "a duplicate request", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*ackOrder).sight),
 }
 
 // ackOrder compares each ACK with the one before.
@@ -105,17 +99,15 @@ func (a *ackOrder) sight(c *rule.Context, s *rule.Sight) {
 	*a = ackOrder{last: s.Pkt.PSN, any: true}
 }
 
-func ackOutsideIgnored() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-004", Level: rule.Must,
-		Title: "The requester ignores acknowledgements of PSNs that are not outstanding",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6",
-			Requirement: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer,
-		Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*ghost).sight),
-		Told: func(c *rule.Context, e *trace.Event) { rule.State[ghost](c).event(c, e) },
-	}
+var ackOutsideIgnored = rule.Rule{
+	ID: "RC-ACK-004", Level: rule.Must,
+	Title: "The requester ignores acknowledgements of PSNs that are not outstanding",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6",
+		Requirement: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer,
+	Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*ghost).sight),
+	Told: func(c *rule.Context, e *trace.Event) { rule.State[ghost](c).event(c, e) },
 }
 
 // ghost is the latest response outside [UNA, MAX), until one inside arrives.
@@ -157,47 +149,43 @@ func (g *ghost) event(c *rule.Context, e *trace.Event) {
 	}
 }
 
-func ackRequested() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-005", Level: rule.Must,
-		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
-			Requirement: "The requester sets AckReq so often that its last request is acknowledged without its timer."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
-		Stimulus: "any message", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var asks *rule.Obligation // nil before a message has ended without asking
-			return rule.Check{Sight: func(s *rule.Sight) {
-				o := s.Pkt.Opcode
-				switch {
-				case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // READs and atomics are always answered
-					if asks != nil {
-						asks.Excuse(nil)
-					}
-					c.Met()
-				case !o.EndsMessage():
-				case asks == nil:
-					asks = c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
-					asks.Arise(s, s.Pkt.PSN)
-				case !asks.Owed():
-					asks.Arise(s, s.Pkt.PSN)
+var ackRequested = rule.Rule{
+	ID: "RC-ACK-005", Level: rule.Must,
+	Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
+		Requirement: "The requester sets AckReq so often that its last request is acknowledged without its timer."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
+	Stimulus: "any message", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var asks *rule.Obligation // nil before a message has ended without asking
+		return rule.Check{Sight: func(s *rule.Sight) {
+			o := s.Pkt.Opcode
+			switch {
+			case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // READs and atomics are always answered
+				if asks != nil {
+					asks.Excuse(nil)
 				}
-			}}
-		},
-	}
+				c.Met()
+			case !o.EndsMessage():
+			case asks == nil:
+				asks = c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
+				asks.Arise(s, s.Pkt.PSN)
+			case !asks.Owed():
+				asks.Arise(s, s.Pkt.PSN)
+			}
+		}}
+	},
 }
 
-func responsesInOrder() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
-		Title: "Responses of a QP are sent in PSN order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110",
-			Requirement: "The responder returns responses in the order in which it received the requests."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
-		Minds:    rule.Late | rule.Fetch | rule.Answer,
-		Stimulus: "mixed operations", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*replyOrder).sight),
-	}
+var responsesInOrder = rule.Rule{
+	ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
+	Title: "Responses of a QP are sent in PSN order",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110",
+		Requirement: "The responder returns responses in the order in which it received the requests."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+	Minds:    rule.Late | rule.Fetch | rule.Answer,
+	Stimulus: "mixed operations", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*replyOrder).sight),
 }
 
 // replyOrder checks the order of responses. It allows one step back for every READ or atomic that is a duplicate, or

@@ -8,84 +8,80 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func conservation() rule.Rule {
-	return rule.Rule{
-		ID: "RC-CNS-001", Level: rule.Must,
-		Title: "Every packet delivered was sent, and every packet acknowledged was delivered",
-		Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats " +
-			"messages: each arrives exactly once."},
-		Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut,
-		Stimulus: "any delivery, under random loss", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if s.Point == trace.ResponderOut || !s.Intact() || s.Rec.Fate == trace.Injected {
-						return // packets that the harness injected are not of the requester
-					}
-					if !c.PositionUnsure() && !s.Pkt.PSN.Less(c.MAX) {
-						c.Failf(rule.Channel, "%v %s arrives and was never sent", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
-					} else {
-						c.Met()
-					}
-				},
-				End: func(vtime.Time) {
-					if c.Started && !c.Fatal && c.EPSN.Less(c.UNA) {
-						c.Failf(rule.Responder, "%d packets are acknowledged and were never accepted, from %s on",
-							c.UNA.Sub(c.EPSN), c.Rel(c.EPSN))
-					}
-				},
-			}
-		},
-	}
-}
-
-func quiescence() rule.Rule {
-	return rule.Rule{
-		ID: "RC-CNS-002", Level: rule.Must,
-		Title: "No request is sent for work that is complete",
-		Source: rule.Source{Ref: "IBTA 9.7.3",
-			Requirement: "A requester sends request packets for work requests that are not completed."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
-		Stimulus: "a run that ends, under random loss", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			a := answered{c: c}
-			if !c.Offers(rule.Done) {
-				return rule.Check{Sight: a.sight}
-			}
-			var q sendQueue
-			idle := vtime.Never // since when nothing is outstanding; Never while something is
-			quiet := func(now vtime.Time) bool { return idle != vtime.Never && !c.Port.Lags(idle, now) }
-			settle := func(now vtime.Time) {
-				if quiet(now) {
+var conservation = rule.Rule{
+	ID: "RC-CNS-001", Level: rule.Must,
+	Title: "Every packet delivered was sent, and every packet acknowledged was delivered",
+	Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats " +
+		"messages: each arrives exactly once."},
+	Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut,
+	Stimulus: "any delivery, under random loss", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				if s.Point == trace.ResponderOut || !s.Intact() || s.Rec.Fate == trace.Injected {
+					return // packets that the harness injected are not of the requester
+				}
+				if !c.PositionUnsure() && !s.Pkt.PSN.Less(c.MAX) {
+					c.Failf(rule.Channel, "%v %s arrives and was never sent", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+				} else {
 					c.Met()
 				}
+			},
+			End: func(vtime.Time) {
+				if c.Started && !c.Fatal && c.EPSN.Less(c.UNA) {
+					c.Failf(rule.Responder, "%d packets are acknowledged and were never accepted, from %s on",
+						c.UNA.Sub(c.EPSN), c.Rel(c.EPSN))
+				}
+			},
+		}
+	},
+}
+
+var quiescence = rule.Rule{
+	ID: "RC-CNS-002", Level: rule.Must,
+	Title: "No request is sent for work that is complete",
+	Source: rule.Source{Ref: "IBTA 9.7.3",
+		Requirement: "A requester sends request packets for work requests that are not completed."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+	Stimulus: "a run that ends, under random loss", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		a := answered{c: c}
+		if !c.Offers(rule.Done) {
+			return rule.Check{Sight: a.sight}
+		}
+		var q sendQueue
+		idle := vtime.Never // since when nothing is outstanding; Never while something is
+		quiet := func(now vtime.Time) bool { return idle != vtime.Never && !c.Port.Lags(idle, now) }
+		settle := func(now vtime.Time) {
+			if quiet(now) {
+				c.Met()
 			}
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if s.Point != trace.RequesterOut || !quiet(s.At) {
-						a.sight(s)
-					} else {
-						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected",
-							s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+		}
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				if s.Point != trace.RequesterOut || !quiet(s.At) {
+					a.sight(s)
+				} else {
+					c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected",
+						s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+				}
+			},
+			Event: func(e *trace.Event) {
+				switch {
+				case !c.Mine(e):
+				case e.Kind == trace.Post:
+					settle(e.At)
+					q.post(e)
+					idle = vtime.Never
+				case e.Kind == trace.CQE:
+					if _, _, ok := q.complete(e.Body.ID); ok && q.outstanding() == 0 {
+						idle = e.At
 					}
-				},
-				Event: func(e *trace.Event) {
-					switch {
-					case !c.Mine(e):
-					case e.Kind == trace.Post:
-						settle(e.At)
-						q.post(e)
-						idle = vtime.Never
-					case e.Kind == trace.CQE:
-						if _, _, ok := q.complete(e.Body.ID); ok && q.outstanding() == 0 {
-							idle = e.At
-						}
-					}
-				},
-				End: settle,
-			}
-		},
-	}
+				}
+			},
+			End: settle,
+		}
+	},
 }
 
 // answered checks that no SEND or WRITE is sent again after its last packet was acknowledged, with or without reports
@@ -138,21 +134,19 @@ func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
 	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && int(t.Message) > s.Message)
 }
 
-func receiveCompletion() rule.Rule {
-	return rule.Rule{
-		ID: "RC-CQE-005", Level: rule.Must,
-		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
-		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
-			Requirement: "The receive completion holds the number of bytes transferred and the " +
-				"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
-		Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := arrivals{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
-		},
-	}
+var receiveCompletion = rule.Rule{
+	ID: "RC-CQE-005", Level: rule.Must,
+	Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
+	Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
+		Requirement: "The receive completion holds the number of bytes transferred and the " +
+			"immediate data of the message."},
+	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
+	Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
+	BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := arrivals{c: c}
+		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+	},
 }
 
 // arrivals tracks the messages that arrived whole and must complete a receive.

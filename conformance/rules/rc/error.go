@@ -7,19 +7,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func errorIsSilent() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ERR-001", Level: rule.Must,
-		Title: "A QP in the error state sends nothing and answers nothing",
-		Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently " +
-			"dropped, and no packet is sent."},
-		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Minds: rule.Answer,
-		Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never, broken: vtime.Never}
-			return rule.Check{Sight: e.sight, Event: e.event, End: e.end}
-		},
-	}
+var errorIsSilent = rule.Rule{
+	ID: "RC-ERR-001", Level: rule.Must,
+	Title: "A QP in the error state sends nothing and answers nothing",
+	Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently " +
+		"dropped, and no packet is sent."},
+	Needs: rule.Both, Sees: rule.Requests | rule.Responses, Minds: rule.Answer,
+	Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		e := silence{c: c, failed: vtime.Never, ignored: vtime.Never, broken: vtime.Never}
+		return rule.Check{Sight: e.sight, Event: e.event, End: e.end}
+	},
 }
 
 // silence checks that each end of a connection sends nothing after it has failed.
@@ -74,51 +72,49 @@ func (e *silence) end(at vtime.Time) {
 	}
 }
 
-func accessError() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ERR-002", Level: rule.Must,
-		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is " +
-			"written past the violation",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4",
-			Requirement: "A remote access violation is answered with a NAK remote access error; " +
-				"the responder does not execute the request."},
-		Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
-		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var m rule.MemoryMap
-			var allowed written
-			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool {
-				return s.Legal && !disabled(c, s.Pkt) && m.Forbids(s.Pkt)
-			})
-			refuse := check.Sight
-			denied := false
-			check.Sight = func(s *rule.Sight) {
-				refuse(s)
-				if s.Point == trace.ResponderIn && s.Legal && !c.Fatal && !m.Forbids(s.Pkt) {
-					allowed.add(s.Pkt)
-				}
-				if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
-					denied = true
-					c.Met()
+var accessError = rule.Rule{
+	ID: "RC-ERR-002", Level: rule.Must,
+	Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is " +
+		"written past the violation",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4",
+		Requirement: "A remote access violation is answered with a NAK remote access error; " +
+			"the responder does not execute the request."},
+	Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var m rule.MemoryMap
+		var allowed written
+		check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool {
+			return s.Legal && !disabled(c, s.Pkt) && m.Forbids(s.Pkt)
+		})
+		refuse := check.Sight
+		denied := false
+		check.Sight = func(s *rule.Sight) {
+			refuse(s)
+			if s.Point == trace.ResponderIn && s.Legal && !c.Fatal && !m.Forbids(s.Pkt) {
+				allowed.add(s.Pkt)
+			}
+			if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
+				denied = true
+				c.Met()
+			}
+		}
+		check.Event = func(e *trace.Event) {
+			switch {
+			case c.Mine(e):
+			case e.Kind == trace.Probe:
+				m.Probe(e)
+			case e.Kind == trace.Store && denied:
+				c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
+			case e.Kind == trace.Changed && denied:
+				if at, n := allowed.outside(e.VA, e.Len); n > 0 {
+					c.Failf(rule.Responder,
+						"%d bytes from %#x on have changed, which no request was allowed to write", n, at)
 				}
 			}
-			check.Event = func(e *trace.Event) {
-				switch {
-				case c.Mine(e):
-				case e.Kind == trace.Probe:
-					m.Probe(e)
-				case e.Kind == trace.Store && denied:
-					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
-				case e.Kind == trace.Changed && denied:
-					if at, n := allowed.outside(e.VA, e.Len); n > 0 {
-						c.Failf(rule.Responder,
-							"%d bytes from %#x on have changed, which no request was allowed to write", n, at)
-					}
-				}
-			}
-			return check
-		},
-	}
+		}
+		return check
+	},
 }
 
 // disabled reports whether the responder's QP does not allow the operation at all, which RC-OPC-003 judges.

@@ -9,19 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func laterWriteWins() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ORD-001", Level: rule.Must,
-		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
-		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5",
-			Requirement: "RDMA WRITEs of a connection take effect in the order in which they were posted."},
-		Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
-		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			o := overwrites{c: c, index: map[uint64]int{}}
-			return rule.Check{Sight: o.sight, Event: o.event, End: o.end}
-		},
-	}
+var laterWriteWins = rule.Rule{
+	ID: "RC-ORD-001", Level: rule.Must,
+	Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
+	Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5",
+		Requirement: "RDMA WRITEs of a connection take effect in the order in which they were posted."},
+	Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
+	Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		o := overwrites{c: c, index: map[uint64]int{}}
+		return rule.Check{Sight: o.sight, Event: o.event, End: o.end}
+	},
 }
 
 // overwrites holds the last WRITE and the last store at every address that a WRITE packet began at.
@@ -92,19 +90,17 @@ func (o *overwrites) end(vtime.Time) {
 	}
 }
 
-func sendAfterWrite() rule.Rule {
-	return rule.Rule{
-		ID: "RC-ORD-002", Level: rule.Must,
-		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
-		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Requirement: "The data of an RDMA WRITE are in memory before " +
-			"the receive completion of a SEND that was posted after it."},
-		Needs: rule.TapResponder | rule.Receives | rule.Checked, Sees: rule.Accepts | rule.ResponseOut,
-		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			v := visibility{c: c}
-			return rule.Check{Sight: v.sight, Event: v.event}
-		},
-	}
+var sendAfterWrite = rule.Rule{
+	ID: "RC-ORD-002", Level: rule.Must,
+	Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
+	Source: rule.Source{Ref: "IBTA 9.5, o9-20", Requirement: "The data of an RDMA WRITE are in memory before " +
+		"the receive completion of a SEND that was posted after it."},
+	Needs: rule.TapResponder | rule.Receives | rule.Checked, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		v := visibility{c: c}
+		return rule.Check{Sight: v.sight, Event: v.event}
+	},
 }
 
 // visibility compares the bytes stored with the bytes accepted when a receive completes.

@@ -16,22 +16,20 @@ func asReceived(c *rule.Context, e *trace.Event) (wrong int64, ok bool) {
 // placementLimit bounds the placements that a check remembers; at the limit a check forgets all or adds none.
 const placementLimit = 1 << 16
 
-func psnIdempotent() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-006", Level: rule.Must,
-		Title: "A duplicate request leaves the responder's memory as its first execution left it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2",
-			Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and not executed again."},
-		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut,
-		Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			if !c.Offers(rule.Stores) {
-				return duplicatesFound(c)
-			}
-			p := placements{c: c, last: map[uint64]placement{}}
-			return rule.Check{Sight: p.sight, Event: p.event}
-		},
-	}
+var psnIdempotent = rule.Rule{
+	ID: "RC-PSN-006", Level: rule.Must,
+	Title: "A duplicate request leaves the responder's memory as its first execution left it",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2",
+		Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and not executed again."},
+	Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut,
+	Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		if !c.Offers(rule.Stores) {
+			return duplicatesFound(c)
+		}
+		p := placements{c: c, last: map[uint64]placement{}}
+		return rule.Check{Sight: p.sight, Event: p.event}
+	},
 }
 
 // duplicatesFound judges the application's check of its memory after a duplicate WRITE.
@@ -121,40 +119,38 @@ func (p *placements) event(e *trace.Event) {
 	p.last[e.VA] = now
 }
 
-func memoryEqual() rule.Rule {
-	return rule.Rule{
-		ID: "RC-MEM-001", Level: rule.Must,
-		Title: "After success the target range equals the source, and bytes outside it are untouched",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7",
-			Requirement: "The reliable service delivers every message exactly once, in order and without error."},
-		Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			reads := false // READ data go to the requester's memory
-			twice := rewrites{c: c}
-			return rule.Check{
-				Sight: func(s *rule.Sight) { reads = reads || s.Pkt.Opcode.IsRead() || s.Pkt.Opcode.IsAtomic() },
-				Event: func(e *trace.Event) {
-					twice.event(e)
-					if e.Kind != trace.Memory || c.Mine(e) && !reads {
-						return
-					}
-					failed := c.Failed || c.Fatal
-					switch {
-					case e.Value > 0 && e.Name == "received":
-						c.Fail(rule.Responder, "the application finds other bytes than were written")
-					case e.Value > 0 && e.Name == "guard":
-						c.Failf(rule.Responder, "%d bytes outside the target ranges changed, none expected to", e.Value)
-					case e.Value > 0 && e.Name == "mismatch" && twice.found:
-					case e.Value > 0 && e.Name == "mismatch" && !failed:
-						c.Failf(rule.Responder, "%d bytes differ from the source, none expected to", e.Value)
-					case !failed:
-						c.Met()
-					}
-				},
-			}
-		},
-	}
+var memoryEqual = rule.Rule{
+	ID: "RC-MEM-001", Level: rule.Must,
+	Title: "After success the target range equals the source, and bytes outside it are untouched",
+	Source: rule.Source{Ref: "IBTA 9.4, 9.7",
+		Requirement: "The reliable service delivers every message exactly once, in order and without error."},
+	Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss",
+	BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		reads := false // READ data go to the requester's memory
+		twice := rewrites{c: c}
+		return rule.Check{
+			Sight: func(s *rule.Sight) { reads = reads || s.Pkt.Opcode.IsRead() || s.Pkt.Opcode.IsAtomic() },
+			Event: func(e *trace.Event) {
+				twice.event(e)
+				if e.Kind != trace.Memory || c.Mine(e) && !reads {
+					return
+				}
+				failed := c.Failed || c.Fatal
+				switch {
+				case e.Value > 0 && e.Name == "received":
+					c.Fail(rule.Responder, "the application finds other bytes than were written")
+				case e.Value > 0 && e.Name == "guard":
+					c.Failf(rule.Responder, "%d bytes outside the target ranges changed, none expected to", e.Value)
+				case e.Value > 0 && e.Name == "mismatch" && twice.found:
+				case e.Value > 0 && e.Name == "mismatch" && !failed:
+					c.Failf(rule.Responder, "%d bytes differ from the source, none expected to", e.Value)
+				case !failed:
+					c.Met()
+				}
+			},
+		}
+	},
 }
 
 // rewrites finds a WRITE to bytes of another one that was not complete when it was posted. A responder that places

@@ -40,22 +40,20 @@ func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
 	return s.Pkt.AETH.MSN.Add(-int(m.base)), m.known && c.Started
 }
 
-func msnCounts() rule.Rule {
-	return rule.Rule{
-		ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and " +
-			"increments it when it completes a new request message."},
-		Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages",
-		BlackBox: hardware,
-		Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
-			if !c.Offers(rule.TapResponder) {
-				rule.State[msnAfar](c).sight(c, s)
-			} else if s.Point == trace.ResponderOut {
-				rule.State[msnCount](c).response(c, s)
-			}
-		},
-	}
+var msnCounts = rule.Rule{
+	ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
+	Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and " +
+		"increments it when it completes a new request message."},
+	Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages",
+	BlackBox: hardware,
+	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
+		if !c.Offers(rule.TapResponder) {
+			rule.State[msnAfar](c).sight(c, s)
+		} else if s.Point == trace.ResponderOut {
+			rule.State[msnCount](c).response(c, s)
+		}
+	},
 }
 
 // msnCount compares each MSN with the number of requests that arrived.
@@ -89,16 +87,14 @@ func (m *msnCount) response(c *rule.Context, s *rule.Sight) {
 	}
 }
 
-func msnOperations() rule.Rule {
-	return rule.Rule{
-		ID: "RC-MSN-002", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last " +
-			"packet, an RDMA READ or atomic when its request is executed."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer,
-		Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*msnMoments).sight),
-	}
+var msnOperations = rule.Rule{
+	ID: "RC-MSN-002", Level: rule.Must, Rests: validity.Sequence,
+	Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
+	Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last " +
+		"packet, an RDMA READ or atomic when its request is executed."},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer,
+	Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*msnMoments).sight),
 }
 
 // msnMoments checks the MSN where the moment of counting is visible: inside a message, in the answers to READs and
@@ -210,16 +206,14 @@ func judgeMSN(c *rule.Context, good bool, format string, n, want psn.MSN) {
 	}
 }
 
-func msnDuplicate() rule.Rule {
-	return rule.Rule{
-		ID: "RC-MSN-003", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A duplicate request does not advance the MSN",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a " +
-			"duplicate leaves it as it is."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
-		Stimulus: "a duplicate request", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*msnStays).sight),
-	}
+var msnDuplicate = rule.Rule{
+	ID: "RC-MSN-003", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A duplicate request does not advance the MSN",
+	Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a " +
+		"duplicate leaves it as it is."},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+	Stimulus: "a duplicate request", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*msnStays).sight),
 }
 
 // msnStays compares the MSN of the answer to a duplicate with the number of requests that arrived.

@@ -8,15 +8,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func opcodeOrder() rule.Rule {
-	return rule.Rule{
-		ID: "RC-OPC-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A message is ONLY, or FIRST MIDDLE* LAST of one operation, not interleaved with another message",
-		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Requirement: "The packets of a message are sent in order and " +
-			"are not interleaved with those of another message of the same QP."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets", BlackBox: hardware,
-		Keeps: true, Each: rule.Kept((*opcodeBefore).sight),
-	}
+var opcodeOrder = rule.Rule{
+	ID: "RC-OPC-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A message is ONLY, or FIRST MIDDLE* LAST of one operation, not interleaved with another message",
+	Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Requirement: "The packets of a message are sent in order and " +
+		"are not interleaved with those of another message of the same QP."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets", BlackBox: hardware,
+	Keeps: true, Each: rule.Kept((*opcodeBefore).sight),
 }
 
 // opcodeBefore is what the latest request says of the opcode of the next one.
@@ -48,37 +46,33 @@ func (b *opcodeBefore) sight(c *rule.Context, s *rule.Sight) {
 	b.op, b.inside = rule.OperationOf(o), !o.EndsMessage()
 }
 
-func opcodeOrderRefused() rule.Rule {
-	return rule.Rule{
-		ID: "RC-OPC-002", Level: rule.Must,
-		Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41",
-			Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
-				"invalid request, and the QP goes to the error state."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
-		Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
-		},
-	}
+var opcodeOrderRefused = rule.Rule{
+	ID: "RC-OPC-002", Level: rule.Must,
+	Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41",
+		Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
+			"invalid request, and the QP goes to the error state."},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+	Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
+	},
 }
 
-func operationRefused() rule.Rule {
-	return rule.Rule{
-		ID: "RC-OPC-003", Level: rule.Must,
-		Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE",
-			Requirement: "A request for an operation that the QP is not enabled for is answered " +
-				"with a NAK invalid request."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
-		Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
-				need, ok := rule.AccessOf(s.Pkt.Opcode)
-				return s.Legal && ok && need&^c.PeerAttr.Access != 0
-			})
-		},
-	}
+var operationRefused = rule.Rule{
+	ID: "RC-OPC-003", Level: rule.Must,
+	Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE",
+		Requirement: "A request for an operation that the QP is not enabled for is answered " +
+			"with a NAK invalid request."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+			need, ok := rule.AccessOf(s.Pkt.Opcode)
+			return s.Legal && ok && need&^c.PeerAttr.Access != 0
+		})
+	},
 }
 
 // refusing returns a check that the first bad request to arrive in order is answered by a NAK with this code, and that

@@ -9,74 +9,68 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func psnConsecutive() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per " +
-			"response packet after a READ",
-		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2",
-			Requirement: "The requester increments the PSN by one for each request packet, " +
-				"and after an RDMA READ request by the number of response packets expected."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
-		Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
-			if s.Relation != rule.First {
-				return
-			}
-			any := rule.State[bool](c) // a request was seen
-			if *any && s.Pkt.PSN != c.MAX {
-				c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
-			} else if *any {
-				c.Met()
-			}
-			*any = true
-		},
-	}
+var psnConsecutive = rule.Rule{
+	ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per " +
+		"response packet after a READ",
+	Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2",
+		Requirement: "The requester increments the PSN by one for each request packet, " +
+			"and after an RDMA READ request by the number of response packets expected."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
+	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+		if s.Relation != rule.First {
+			return
+		}
+		any := rule.State[bool](c) // a request was seen
+		if *any && s.Pkt.PSN != c.MAX {
+			c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
+		} else if *any {
+			c.Met()
+		}
+		*any = true
+	},
 }
 
-func psnStart() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The first request carries the negotiated starting PSN",
-		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1",
-			Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
-				"is the PSN of the first request packet."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late,
-		Stimulus: "any request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			any := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if any {
-					return
-				}
-				any = true
-				c.Met()
-				if s.Pkt.PSN != c.Attr.SendPSN {
-					c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN),
-						c.Rel(c.Attr.SendPSN))
-				}
-			}}
-		},
-	}
+var psnStart = rule.Rule{
+	ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
+	Title: "The first request carries the negotiated starting PSN",
+	Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1",
+		Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
+			"is the PSN of the first request packet."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late,
+	Stimulus: "any request", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		any := false
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if any {
+				return
+			}
+			any = true
+			c.Met()
+			if s.Pkt.PSN != c.Attr.SendPSN {
+				c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN),
+					c.Rel(c.Attr.SendPSN))
+			}
+		}}
+	},
 }
 
 // wrapStuck is how often an acknowledged PSN from before the wrap may be sent again. A burst that crosses the
 // acknowledgement is shorter; an endpoint that compares PSNs as integers never stops.
 const wrapStuck = 64
 
-func psnWrap() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-003", Level: rule.Must,
-		Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
-		Source: rule.Source{Ref: "IBTA 9.7.2",
-			Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
-				"one precedes the other, across the wrap too."},
-		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut,
-		Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			w := wrapCheck{c: c, answer: c.Owes(rule.Responder, "no answer to the first request beyond the wrap")}
-			return rule.Check{Sight: w.sight}
-		},
-	}
+var psnWrap = rule.Rule{
+	ID: "RC-PSN-003", Level: rule.Must,
+	Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
+	Source: rule.Source{Ref: "IBTA 9.7.2",
+		Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
+			"one precedes the other, across the wrap too."},
+	Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut,
+	Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		w := wrapCheck{c: c, answer: c.Owes(rule.Responder, "no answer to the first request beyond the wrap")}
+		return rule.Check{Sight: w.sight}
+	},
 }
 
 // wrapCheck tracks a conversation across the wrap.
@@ -149,53 +143,49 @@ func (w *wrapCheck) request(s *rule.Sight) {
 	}
 }
 
-func psnSpan() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
-		Title: "The span of unacknowledged PSNs never reaches 2^23",
-		Source: rule.Source{Ref: "IBTA 9.7.2",
-			Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
-				"so that the responder can tell a duplicate from a packet of the future."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding",
-		BlackBox: engines,
-		Each: func(c *rule.Context, s *rule.Sight) {
-			n := c.Span(s.Pkt)
-			if s.Relation != rule.First || n == 0 {
-				return
-			}
-			// The span wraps to a negative number exactly when it reaches 2^23.
-			if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
-				c.Failf(rule.Requester, "%d PSNs are unacknowledged; fewer than 2^23 expected", span&psn.Mask)
-			} else if span > 1 {
-				c.Met()
-			}
-		},
-	}
+var psnSpan = rule.Rule{
+	ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
+	Title: "The span of unacknowledged PSNs never reaches 2^23",
+	Source: rule.Source{Ref: "IBTA 9.7.2",
+		Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
+			"so that the responder can tell a duplicate from a packet of the future."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding",
+	BlackBox: engines,
+	Each: func(c *rule.Context, s *rule.Sight) {
+		n := c.Span(s.Pkt)
+		if s.Relation != rule.First || n == 0 {
+			return
+		}
+		// The span wraps to a negative number exactly when it reaches 2^23.
+		if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
+			c.Failf(rule.Requester, "%d PSNs are unacknowledged; fewer than 2^23 expected", span&psn.Mask)
+		} else if span > 1 {
+			c.Met()
+		}
+	},
 }
 
-func psnSameContent() rule.Rule {
-	return rule.Rule{
-		ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the " +
-			"message of its first transmission",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
-			Requirement: "A retried request packet has the PSN and the content of the packet that it repeats."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request",
-		BlackBox: hardware,
-		Each: func(c *rule.Context, s *rule.Sight) {
-			if s.Relation != rule.Again || s.Sent == nil {
-				return
-			}
-			switch what := difference(s); {
-			case what != "":
-				c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
-			case s.Pkt.Len > 0 && (s.Sum == 0 || s.Sent.Sum == 0) && c.Offers(rule.Bytes):
-				c.Doubt("the payload of " + c.Rel(s.Pkt.PSN) + " is not in the capture")
-			default:
-				c.Met()
-			}
-		},
-	}
+var psnSameContent = rule.Rule{
+	ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the " +
+		"message of its first transmission",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
+		Requirement: "A retried request packet has the PSN and the content of the packet that it repeats."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request",
+	BlackBox: hardware,
+	Each: func(c *rule.Context, s *rule.Sight) {
+		if s.Relation != rule.Again || s.Sent == nil {
+			return
+		}
+		switch what := difference(s); {
+		case what != "":
+			c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
+		case s.Pkt.Len > 0 && (s.Sum == 0 || s.Sent.Sum == 0) && c.Offers(rule.Bytes):
+			c.Doubt("the payload of " + c.Rel(s.Pkt.PSN) + " is not in the capture")
+		default:
+			c.Met()
+		}
+	},
 }
 
 // difference names the part in which a retransmission differs from the first transmission; "" when none does. A READ

@@ -19,19 +19,19 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		ackCoversRequests(), ackIsReceived(), ackMonotonic(), ackOutsideIgnored(), ackRequested(), responsesInOrder(),
-		conservation(), quiescence(),
-		completionOrder(), completionAfterAck(), readCompletion(), flushAfterError(), receiveCompletion(),
-		errorIsSilent(), accessError(),
-		memoryEqual(),
-		msnCounts(), msnOperations(), msnDuplicate(),
-		opcodeOrder(), opcodeOrderRefused(), operationRefused(),
-		laterWriteWins(), sendAfterWrite(),
-		psnConsecutive(), psnStart(), psnWrap(), psnSpan(), psnSameContent(), psnIdempotent(),
-		readResponses(), readReissue(), readReplay(), readDepth(), readNotAcked(), atomicReplay(),
-		rnrSent(), rnrWait(), rnrRetries(), rnrNotForWrite(),
-		timeoutInterval(), timeoutRetries(), timerRestarts(), timerDisabled(), timerProfile(),
-		queueDepth(), queueStall(),
+		ackCoversRequests, ackIsReceived, ackMonotonic, ackOutsideIgnored, ackRequested, responsesInOrder,
+		conservation, quiescence,
+		completionOrder, completionAfterAck, readCompletion, flushAfterError, receiveCompletion,
+		errorIsSilent, accessError,
+		memoryEqual,
+		msnCounts, msnOperations, msnDuplicate,
+		opcodeOrder, opcodeOrderRefused, operationRefused,
+		laterWriteWins, sendAfterWrite,
+		psnConsecutive, psnStart, psnWrap, psnSpan, psnSameContent, psnIdempotent,
+		readResponses, readReissue, readReplay, readDepth, readNotAcked, atomicReplay,
+		rnrSent, rnrWait, rnrRetries, rnrNotForWrite,
+		timeoutInterval, timeoutRetries, timerRestarts, timerDisabled, timerProfile,
+		queueDepth, queueStall,
 	}
 }
 

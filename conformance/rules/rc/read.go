@@ -10,67 +10,63 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func readReissue() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-002", Level: rule.Must,
-		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data " +
-			"only: its PSN, virtual address and DMA length are those of the first response packet that is missing."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch,
-		Stimulus: "a lost READ response", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var arrived vtime.Time // arrival of the latest READ response
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				if s.Point == trace.RequesterIn {
-					if p.Opcode.IsReadResponse() && s.Intact() {
-						arrived = s.At
-					}
-					return
+var readReissue = rule.Rule{
+	ID: "RC-READ-002", Level: rule.Must,
+	Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data " +
+		"only: its PSN, virtual address and DMA length are those of the first response packet that is missing."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch,
+	Stimulus: "a lost READ response", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var arrived vtime.Time // arrival of the latest READ response
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt
+			if s.Point == trace.RequesterIn {
+				if p.Opcode.IsReadResponse() && s.Intact() {
+					arrived = s.At
 				}
-				if !p.Opcode.IsRead() || s.Relation != rule.Again || s.Sent == nil || !s.Sent.Opcode.IsRead() {
-					return
-				}
-				first, next, end, ok := c.OldestRead()
-				inOldest := ok && p.PSN.In(first, end)
-				switch {
-				case p.RETH.VA != s.Sent.VA:
-					c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN),
-						p.RETH.VA, s.Sent.VA)
-				case int(p.RETH.DMALen) != s.Sent.Len:
-					c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN),
-						p.RETH.DMALen, s.Sent.Len)
-				case inOldest && next.Less(p.PSN):
-					c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
-				// a re-issue from before the first missing response; for a relayed READ the client may have lost the
-				// responses
-				case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s):
-					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s",
-						c.Rel(p.PSN), c.Rel(next))
-				default:
-					c.Met()
-				}
-			}}
-		},
-	}
+				return
+			}
+			if !p.Opcode.IsRead() || s.Relation != rule.Again || s.Sent == nil || !s.Sent.Opcode.IsRead() {
+				return
+			}
+			first, next, end, ok := c.OldestRead()
+			inOldest := ok && p.PSN.In(first, end)
+			switch {
+			case p.RETH.VA != s.Sent.VA:
+				c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN),
+					p.RETH.VA, s.Sent.VA)
+			case int(p.RETH.DMALen) != s.Sent.Len:
+				c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN),
+					p.RETH.DMALen, s.Sent.Len)
+			case inOldest && next.Less(p.PSN):
+				c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
+			// a re-issue from before the first missing response; for a relayed READ the client may have lost the
+			// responses
+			case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s):
+				c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s",
+					c.Rel(p.PSN), c.Rel(next))
+			default:
+				c.Met()
+			}
+		}}
+	},
 }
 
-func readReplay() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-003", Level: rule.Must,
-		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4",
-			Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
-				"for; a duplicate that it does not remember is silently dropped."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
-		Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
-			// at a box: the end that replays is behind it, and the path to there loses some of the data
-			r.replay.Unless = func(rule.Debt) bool { return c.AtBox }
-			return rule.Check{Sight: r.sight, End: r.end}
-		},
-	}
+var readReplay = rule.Rule{
+	ID: "RC-READ-003", Level: rule.Must,
+	Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4",
+		Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
+			"for; a duplicate that it does not remember is silently dropped."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
+	Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
+		// at a box: the end that replays is behind it, and the path to there loses some of the data
+		r.replay.Unless = func(rule.Debt) bool { return c.AtBox }
+		return rule.Check{Sight: r.sight, End: r.end}
+	},
 }
 
 // replays holds the READs and atomics that the responder must remember, and the duplicates that wait for an answer.

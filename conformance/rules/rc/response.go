@@ -8,21 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func readResponses() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A READ or atomic is answered by its data, which answer nothing else: those of a READ by its PSNs in " +
-			"order, with opcode by position and payload as in requests",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9",
-			Requirement: "The PSN of the first READ response is that of the request, each further response has the " +
-				"next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
-		Needs: rule.Frames, Sees: rule.RequestOut | rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
-		Stimulus: "READs of one and of several packets", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := readStream{c: c, sure: true}
-			return rule.Check{Sight: r.sight}
-		},
-	}
+var readResponses = rule.Rule{
+	ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A READ or atomic is answered by its data, which answer nothing else: those of a READ by its PSNs in " +
+		"order, with opcode by position and payload as in requests",
+	Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9",
+		Requirement: "The PSN of the first READ response is that of the request, each further response has the " +
+			"next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
+	Needs: rule.Frames, Sees: rule.RequestOut | rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
+	Stimulus: "READs of one and of several packets", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := readStream{c: c, sure: true}
+		return rule.Check{Sight: r.sight}
+	},
 }
 
 // readStream tracks the responses to the READs and atomics that arrived. A duplicate READ is answered again from its

@@ -9,25 +9,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func timerRestarts() rule.Rule {
-	return rule.Rule{
-		ID: "RC-TMO-003", Level: rule.Must,
-		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges " +
-			"outstanding requests, and stopped when no request is outstanding."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals,
-		Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
-		New: func(c *rule.Context) rule.Check {
-			switch {
-			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
-				return rule.Check{} // the endpoint could report its timer, but was not asked to
-			case !c.Offers(rule.Timers):
-				return restartsSeen(c)
-			}
-			t := newTimerWatch(c)
-			return rule.Check{Sight: t.sight, Event: t.event, End: t.moved}
-		},
-	}
+var timerRestarts = rule.Rule{
+	ID: "RC-TMO-003", Level: rule.Must,
+	Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
+	Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges " +
+		"outstanding requests, and stopped when no request is outstanding."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals,
+	Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+	New: func(c *rule.Context) rule.Check {
+		switch {
+		case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
+			return rule.Check{} // the endpoint could report its timer, but was not asked to
+		case !c.Offers(rule.Timers):
+			return restartsSeen(c)
+		}
+		t := newTimerWatch(c)
+		return rule.Check{Sight: t.sight, Event: t.event, End: t.moved}
+	},
 }
 
 // restartsSeen judges an unreported timer by its effect: it must not expire sooner than T_tr after the acknowledgement

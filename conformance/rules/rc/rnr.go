@@ -9,23 +9,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-func rnrSent() rule.Rule {
-	return rule.Rule{
-		ID: "RC-RNR-001", Level: rule.Must,
-		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's " +
-			"timer code, and is not executed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of " +
-			"the request for which it has no receive WQE, and does not execute the request."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Answer,
-		Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			if !c.Offers(rule.Attributes | rule.Posted) {
-				return rule.Check{Sight: func(s *rule.Sight) { rnrNamed(c, s) }}
-			}
-			r := receiver{c: c, nak: c.Owes(rule.Responder, "no RNR NAK for a request that finds no receive")}
-			return rule.Check{Sight: r.sight, Event: r.event}
-		},
-	}
+var rnrSent = rule.Rule{
+	ID: "RC-RNR-001", Level: rule.Must,
+	Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's " +
+		"timer code, and is not executed",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of " +
+		"the request for which it has no receive WQE, and does not execute the request."},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Answer,
+	Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		if !c.Offers(rule.Attributes | rule.Posted) {
+			return rule.Check{Sight: func(s *rule.Sight) { rnrNamed(c, s) }}
+		}
+		r := receiver{c: c, nak: c.Owes(rule.Responder, "no RNR NAK for a request that finds no receive")}
+		return rule.Check{Sight: r.sight, Event: r.event}
+	},
 }
 
 // rnrNamed judges an RNR NAK by the request that it names, where posted receives are not reported.
@@ -143,46 +141,44 @@ type taken struct {
 	psn psn.PSN
 }
 
-func rnrNotForWrite() rule.Rule {
-	return rule.Rule{
-		ID: "RC-RNR-004", Level: rule.MustNot,
-		Title: "A WRITE without immediate never draws an RNR NAK",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3",
-			Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the responder."},
-		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking,
-		Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			if !c.Offers(rule.TapResponder | rule.Posted) {
-				return rule.Check{Sight: func(s *rule.Sight) { rnrAnswered(c, s) }}
-			}
-			posted := 0
-			var recent [256]taken // latest WRITEs, by PSN
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					p := s.Pkt
-					slot := &recent[p.PSN%256]
-					switch {
-					case s.Point == trace.ResponderOut:
-						if rule.IsRNR(p) && slot.set && slot.psn == p.PSN {
-							c.Failf(rule.Responder, "RNR NAK for WRITE %s, which takes no receive", c.Rel(p.PSN))
-						}
-					case s.Due():
-						*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}
-						if s.Legal && p.Opcode.TakesReceive() {
-							posted = max(0, posted-1)
-						} else if slot.set && posted == 0 {
-							c.Met()
-						}
+var rnrNotForWrite = rule.Rule{
+	ID: "RC-RNR-004", Level: rule.MustNot,
+	Title: "A WRITE without immediate never draws an RNR NAK",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3",
+		Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the responder."},
+	Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking,
+	Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		if !c.Offers(rule.TapResponder | rule.Posted) {
+			return rule.Check{Sight: func(s *rule.Sight) { rnrAnswered(c, s) }}
+		}
+		posted := 0
+		var recent [256]taken // latest WRITEs, by PSN
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				p := s.Pkt
+				slot := &recent[p.PSN%256]
+				switch {
+				case s.Point == trace.ResponderOut:
+					if rule.IsRNR(p) && slot.set && slot.psn == p.PSN {
+						c.Failf(rule.Responder, "RNR NAK for WRITE %s, which takes no receive", c.Rel(p.PSN))
 					}
-				},
-				Event: func(e *trace.Event) {
-					if e.Kind == trace.Receive && !c.Mine(e) {
-						posted++
+				case s.Due():
+					*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}
+					if s.Legal && p.Opcode.TakesReceive() {
+						posted = max(0, posted-1)
+					} else if slot.set && posted == 0 {
+						c.Met()
 					}
-				},
-			}
-		},
-	}
+				}
+			},
+			Event: func(e *trace.Event) {
+				if e.Kind == trace.Receive && !c.Mine(e) {
+					posted++
+				}
+			},
+		}
+	},
 }
 
 // rnrAnswered judges an RNR NAK by the request that it answers, as a tap at the requester or between the ports shows

@@ -9,19 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func rnrWait() rule.Rule {
-	return rule.Rule{
-		ID: "RC-RNR-002", Level: rule.Must,
-		Title: "After an RNR NAK the request is not retried before the time of the timer code",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45",
-			Requirement: "The requester waits at least the time of the timer field before it retries the request."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
-		Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := rnrPause{c: c}
-			return rule.Check{Sight: r.sight}
-		},
-	}
+var rnrWait = rule.Rule{
+	ID: "RC-RNR-002", Level: rule.Must,
+	Title: "After an RNR NAK the request is not retried before the time of the timer code",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45",
+		Requirement: "The requester waits at least the time of the timer field before it retries the request."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
+	Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := rnrPause{c: c}
+		return rule.Check{Sight: r.sight}
+	},
 }
 
 // rnrPause is the time for which a request that was refused must not be sent again.
@@ -115,21 +113,19 @@ func (r *rnrPause) expired(now vtime.Time) bool {
 // rnrUnlimited is the value of the RNR retry attribute that sets no limit (IBTA 9.7.5.2.8).
 const rnrUnlimited = 7
 
-func rnrRetries() rule.Rule {
-	return rule.Rule{
-		ID: "RC-RNR-003", Level: rule.Must,
-		Title: "With rnr_retry r below 7 a request is retried r times and then fails with " +
-			"RNR_RETRY_EXC_ERR; 7 sets no limit",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2",
-			Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
-				"a count of 7 means to retry without end."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
-		Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := rnrCount{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event}
-		},
-	}
+var rnrRetries = rule.Rule{
+	ID: "RC-RNR-003", Level: rule.Must,
+	Title: "With rnr_retry r below 7 a request is retried r times and then fails with " +
+		"RNR_RETRY_EXC_ERR; 7 sets no limit",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2",
+		Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
+			"a count of 7 means to retry without end."},
+	Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
+	Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := rnrCount{c: c}
+		return rule.Check{Sight: r.sight, Event: r.event}
+	},
 }
 
 // rnrCount counts the retries of one PSN that followed an RNR NAK.

@@ -9,74 +9,68 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func queueDepth() rule.Rule {
-	return rule.Rule{
-		ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
-		Title: "Outstanding messages never exceed the depth of the send queue",
-		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2",
-			Requirement: "The number of work requests outstanding on a send queue is at most " +
-				"the depth given when the QP was created."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var m rule.Outstanding
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.First || c.Attr.QueueDepth == 0 {
-					return
-				}
-				m.Answered(c)
-				m.Request(c, s)
-				switch n := m.Count(); {
-				case n > c.Attr.QueueDepth && s.Pkt.Opcode.StartsMessage():
-					c.Failf(rule.Requester, "%d messages are outstanding, the queue holds %d", n, c.Attr.QueueDepth)
-				case n == c.Attr.QueueDepth:
-					c.Met()
-				}
-			}}
-		},
-	}
+var queueDepth = rule.Rule{
+	ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
+	Title: "Outstanding messages never exceed the depth of the send queue",
+	Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2",
+		Requirement: "The number of work requests outstanding on a send queue is at most " +
+			"the depth given when the QP was created."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work",
+	BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		var m rule.Outstanding
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Relation != rule.First || c.Attr.QueueDepth == 0 {
+				return
+			}
+			m.Answered(c)
+			m.Request(c, s)
+			switch n := m.Count(); {
+			case n > c.Attr.QueueDepth && s.Pkt.Opcode.StartsMessage():
+				c.Failf(rule.Requester, "%d messages are outstanding, the queue holds %d", n, c.Attr.QueueDepth)
+			case n == c.Attr.QueueDepth:
+				c.Met()
+			}
+		}}
+	},
 }
 
-func readDepth() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
-		Title: "READs and atomics outstanding never exceed the negotiated depth",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics " +
-			"outstanding than the responder has resources for, as negotiated at connection time."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
-		Stimulus: "more READs posted than the depth", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				o := s.Pkt.Opcode
-				if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
-					return
-				}
-				switch n := c.OutstandingReads() + 1; {
-				case n > c.Attr.MaxRdAtomic:
-					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
-						c.Attr.MaxRdAtomic)
-				case n == c.Attr.MaxRdAtomic:
-					c.Met()
-				}
-			}}
-		},
-	}
+var readDepth = rule.Rule{
+	ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
+	Title: "READs and atomics outstanding never exceed the negotiated depth",
+	Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics " +
+		"outstanding than the responder has resources for, as negotiated at connection time."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
+	Stimulus: "more READs posted than the depth", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			o := s.Pkt.Opcode
+			if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
+				return
+			}
+			switch n := c.OutstandingReads() + 1; {
+			case n > c.Attr.MaxRdAtomic:
+				c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
+					c.Attr.MaxRdAtomic)
+			case n == c.Attr.MaxRdAtomic:
+				c.Met()
+			}
+		}}
+	},
 }
 
-func queueStall() rule.Rule {
-	return rule.Rule{
-		ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
-		Title: "With queue depth q and messages of one packet the requester stalls after q of them, " +
-			"and resumes on the ACK",
-		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q " +
-			"messages and sends the next one when an acknowledgement arrives."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Stimulus: "a queue shorter than the work, messages of one packet", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			s := stall{c: c, freed: vtime.Never}
-			return rule.Check{Sight: s.sight, Event: s.event}
-		},
-	}
+var queueStall = rule.Rule{
+	ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
+	Title: "With queue depth q and messages of one packet the requester stalls after q of them, " +
+		"and resumes on the ACK",
+	Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q " +
+		"messages and sends the next one when an acknowledgement arrives."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+	Stimulus: "a queue shorter than the work, messages of one packet", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		s := stall{c: c, freed: vtime.Never}
+		return rule.Check{Sight: s.sight, Event: s.event}
+	},
 }
 
 // stall tracks a full send queue until the next message.
