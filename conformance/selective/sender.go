@@ -3,6 +3,7 @@ package selective
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -41,6 +42,7 @@ type Sender struct {
 	expired  vtime.Time    // the latest timeout, until the first retransmission seen after it; Never otherwise
 	until    psn.PSN       // newest PSN that must be acknowledged before Quiet ends
 	due      *Duty         // the packet that must be retransmitted first; nil when there is none
+	begun    bool          // Begin has set the first PSN
 }
 
 // packet is the state of one PSN.
@@ -79,6 +81,26 @@ func NewSender(c *rule.Context, who rule.Blame, handed int) *Sender {
 func (m *Sender) Start(p psn.PSN) {
 	m.UNA, m.Next, m.sure, m.high, m.Implied = p, p, p, p, p
 	m.packets.reset(p)
+}
+
+// Begin sets the first PSN to that of the requests, as soon as it is known.
+func (m *Sender) Begin() {
+	if !m.begun && m.c.Started {
+		m.begun = true
+		m.Start(m.c.Start)
+	}
+}
+
+// Event processes the timeouts of a requester. A timeout of READ responses, which the same side may report, names
+// another PSN.
+func (m *Sender) Event(e *trace.Event) {
+	switch {
+	case e.Kind != trace.Timeout || !m.c.Mine(e) || m.UNA == m.Next:
+	case e.Body.PSN != m.UNA:
+		m.Hush() // an ACK was at the port and not processed yet, or the timer is that of READ responses
+	default:
+		m.Timeout(e.At)
+	}
 }
 
 // Idle reports whether no packet is due to be retransmitted.

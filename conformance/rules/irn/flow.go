@@ -61,7 +61,7 @@ func (f *flow) event(e *trace.Event) {
 		f.other = f.other || e.Body.Op == engine.OpRead || e.Body.Op == engine.OpCompareSwap ||
 			e.Body.Op == engine.OpFetchAdd
 	}
-	f.requests.event(e)
+	f.Event(e)
 }
 
 func (f *flow) sight(s *rule.Sight) {

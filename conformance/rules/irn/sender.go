@@ -19,7 +19,6 @@ const (
 type requests struct {
 	*selective.Sender
 	c     *rule.Context
-	begun bool       // the first PSN is known
 	data  vtime.Time // arrival of the latest READ data; Never before
 	timer timeout.Timer
 }
@@ -40,7 +39,7 @@ func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
 func retransmits(wanted ...selective.Aspect) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		r := newRequests(c, wanted...)
-		return rule.Check{Sight: r.sight, Event: r.event, End: r.End}
+		return rule.Check{Sight: r.sight, Event: r.Event, End: r.End}
 	}
 }
 
@@ -54,10 +53,7 @@ func (r *requests) sight(s *rule.Sight) {
 // follow updates the sender by a packet, and judges it.
 func (r *requests) follow(s *rule.Sight) {
 	p := s.Pkt
-	if !r.begun && r.c.Started {
-		r.begun = true
-		r.Start(r.c.Start)
-	}
+	r.Begin()
 	switch {
 	case p.Opcode.NumberedApart():
 		if s.Point == trace.RequesterIn {
@@ -95,14 +91,3 @@ func (r *requests) expires(s *rule.Sight) {
 
 // late reports whether a READ may have waited in the port when its data arrived.
 func (r *requests) late(s *rule.Sight) bool { return r.data != vtime.Never && r.c.InPort(s, r.data) }
-
-// event processes timeouts. A timeout of READ responses, which the same side may report, names another PSN.
-func (r *requests) event(e *trace.Event) {
-	switch {
-	case e.Kind != trace.Timeout || !r.c.Mine(e) || r.UNA == r.Next:
-	case e.Body.PSN != r.UNA:
-		r.Hush() // an ACK was at the port and not processed yet, or the timer is that of READ responses
-	default:
-		r.Timeout(e.At)
-	}
-}

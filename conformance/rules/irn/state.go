@@ -83,7 +83,7 @@ var recoveryEntered = define(rule.Rule{
 		r := newRequests(c, selective.FromNothing)
 		return rule.Check{End: w.End, Event: func(e *trace.Event) {
 			w.Event(e)
-			r.event(e)
+			r.Event(e)
 		}, Sight: func(s *rule.Sight) {
 			w.Flush()
 			r.sight(s)

@@ -22,7 +22,7 @@ var decisions = define(rule.Rule{
 		if dropsAnswers(c) {
 			return rule.Check{}
 		}
-		return rule.Check{Sight: d.sight, Event: d.event, End: d.End}
+		return rule.Check{Sight: d.sight, Event: d.Event, End: d.End}
 	},
 })
 
@@ -39,7 +39,6 @@ type decider struct {
 	*selective.Sender
 	c      *rule.Context
 	intake rule.Intake
-	begun  bool // the first PSN is known
 }
 
 // dropsAnswers reports whether the requester's pipeline has so little room that it may drop answers, which no tap
@@ -51,10 +50,7 @@ func dropsAnswers(c *rule.Context) bool {
 
 func (d *decider) sight(s *rule.Sight) {
 	c, p := d.c, s.Pkt
-	if !d.begun && c.Started {
-		d.begun = true
-		d.Start(c.Start)
-	}
+	d.Begin()
 	taken := d.intake.Sight(s)
 	switch {
 	case p.Opcode.NumberedApart() || c.Failed || s.Point == trace.ResponderIn:
@@ -71,16 +67,5 @@ func (d *decider) sight(s *rule.Sight) {
 		if p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK() {
 			d.Hush()
 		}
-	}
-}
-
-// event processes a timeout, after which any packet may be sent again, the expected one first.
-func (d *decider) event(e *trace.Event) {
-	switch {
-	case e.Kind != trace.Timeout || !d.c.Mine(e) || d.UNA == d.Next:
-	case e.Body.PSN != d.UNA:
-		d.Hush()
-	default:
-		d.Timeout(e.At)
 	}
 }
