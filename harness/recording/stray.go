@@ -167,8 +167,6 @@ func (f *flow) owes(p *roce.Packet) bool {
 		return false
 	case !p.Opcode.StartsMessage():
 		return p.PSN == f.sequence.next && f.sequence.inside
-	case p.Opcode.Layout()&roce.LayoutAETH == 0:
-		return false
 	}
 	from, to := f.sequence.next, best.flow.sequence.next
 	steps := p.AETH.MSN.Sub(f.sequence.msn)

@@ -24,7 +24,7 @@ var unknownQP = rule.Rule{
 			return strangers(c)
 		}
 		return silently("packet for another QP number", func(c *rule.Context, s *rule.Sight) bool {
-			return !s.Out && s.Intact() && c.PeerAttr.QPN != 0 && s.Pkt.DestQP != c.PeerAttr.QPN
+			return s.Intact() && c.PeerAttr.QPN != 0 && s.Pkt.DestQP != c.PeerAttr.QPN
 		})(c)
 	},
 }
@@ -59,7 +59,7 @@ var wrongSource = rule.Rule{
 		peer := rule.PeerAddress(c) // otherwise learnt from the first request that the harness did not make
 		check := silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
 			src := source(s.Raw)
-			if src == nil || s.Out || !s.Intact() {
+			if src == nil || !s.Intact() {
 				return false
 			}
 			if peer == nil && s.Rec.Fate != trace.Injected && s.Rec.Changed == nil {

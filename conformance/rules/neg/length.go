@@ -9,11 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// defective reports whether a packet arrives whose bytes do not decode for the given reason.
-func defective(s *rule.Sight, reason string) bool {
-	d := s.Defect()
-	return d != "" && !s.Out && strings.Contains(d, reason)
-}
+// defective reports whether the bytes of a packet do not decode for the given reason.
+func defective(s *rule.Sight, reason string) bool { return strings.Contains(s.Defect(), reason) }
 
 // truncated counts the bytes present. A frame cut by the link still has its old length fields, and so fails the check
 // of NEG-LEN-002 first.
@@ -26,7 +23,7 @@ var truncated = rule.Rule{
 	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "packets truncated at each byte", BlackBox: "HW,RXE",
 	New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
-		return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
+		return defective(s, roce.ErrTruncated.Error()) || s.Defect() != "" && holdsTooLittle(s.Raw)
 	}),
 }
 

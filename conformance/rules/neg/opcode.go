@@ -30,7 +30,7 @@ var wrongService = rule.Rule{
 		connected := c.Reliable // the QP is known to serve a reliable connection
 		j := silence{c: c, what: "packet of another service type", bad: func(_ *rule.Context, s *rule.Sight) bool {
 			class := s.Pkt.Opcode.Class()
-			return connected && !s.Out && s.Intact() && s.Pkt.Opcode.Known() &&
+			return connected && s.Intact() && s.Pkt.Opcode.Known() &&
 				(class == roce.ClassUC || class == roce.ClassRD || class == roce.ClassUD || class == roce.ClassXRC)
 		}}
 		check := j.check()
@@ -52,6 +52,6 @@ var wrongVersion = rule.Rule{
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet with a transport version other than 0", BlackBox: "HW,RXE",
 	New: silently("packet with a transport version other than 0", func(_ *rule.Context, s *rule.Sight) bool {
-		return !s.Out && s.Intact() && s.Pkt.TVer != 0
+		return s.Intact() && s.Pkt.TVer != 0
 	}),
 }

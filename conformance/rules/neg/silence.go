@@ -18,7 +18,7 @@ import (
 type silence struct {
 	c    *rule.Context
 	what string                                    // name of the bad packet in findings
-	bad  func(c *rule.Context, s *rule.Sight) bool // reports a bad packet
+	bad  func(c *rule.Context, s *rule.Sight) bool // reports whether a packet that arrives is bad
 	// allow is a fatal NAK that may name the bad packet.
 	allow roce.Syndrome
 	// answered: a bad packet draws the newest acknowledgement again, as a duplicate does.

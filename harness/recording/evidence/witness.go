@@ -168,7 +168,7 @@ func lacking(why string) *trace.Doubt {
 func Widen(conns []trace.Conn) {
 	for i := range conns {
 		for _, d := range conns[i].Doubts {
-			if d != nil && d.At != [2]bool{} {
+			if d != nil {
 				d.At = [2]bool{}
 			}
 		}
