@@ -119,8 +119,7 @@ var deviceCap = define(rule.Rule{
 			m.Request(c, s)
 			switch most := capOf(c.Attr); {
 			case m.Count() > most && s.Pkt.Opcode.StartsMessage():
-				c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds",
-					m.Count(), most)
+				c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds", m.Count(), most)
 			case m.Count() == most:
 				c.Met()
 			}

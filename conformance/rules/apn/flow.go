@@ -156,8 +156,7 @@ func (f *flow) judgeBusy() {
 	switch most := span/1000 + (span/f.cycle()+1)*stall; {
 	case most >= span: // so short a queue shows nothing
 	case f.idle > most:
-		f.slow("the line is busy for %.2f %% of the time after the first RTT, want %.2f "+
-			"%% with a queue of %d",
+		f.slow("the line is busy for %.2f %% of the time after the first RTT, want %.2f %% with a queue of %d",
 			percent(span-f.idle, span), percent(span-most, span), c.Attr.QueueDepth)
 	default:
 		c.Met()

@@ -57,8 +57,7 @@ var packetsCounted = moved(rule.Rule{
 var framesCounted = moved(rule.Rule{
 	ID: "CTR-PKT-002", Level: rule.Must, Title: "The Ethernet port counts the frames and bytes that pass it " +
 		"as the wire has them",
-	Source: rule.Source{Ref: netABI,
-		Requirement: "Frames and bytes that pass the interface are counted, each once."},
+	Source:   rule.Source{Ref: netABI, Requirement: "Frames and bytes that pass the interface are counted, each once."},
 	Stimulus: "any traffic", BlackBox: both,
 },
 	counter{name: "net/tx_packets", with: "hw/sent_pkts", doc: netABI,
@@ -76,8 +75,7 @@ var framesCounted = moved(rule.Rule{
 )
 
 var duplicatesCounted = moved(rule.Rule{
-	ID: "CTR-DUP-001", Level: rule.Must, Title: "Duplicate requests are counted: those with a PSN " +
-		"before the expected one",
+	ID: "CTR-DUP-001", Level: rule.Must, Title: "Duplicate requests are counted: those with a PSN before the expected one",
 	Source: rule.Source{Ref: mlx5,
 		Requirement: "duplicate_request: received packets of requests that had been executed before."},
 	Stimulus: "acknowledgements are lost, and requests are retransmitted", BlackBox: both,
@@ -109,8 +107,7 @@ var sequenceNAKsCounted = moved(rule.Rule{
 var noReceiveCounted = moved(rule.Rule{
 	ID: "CTR-RNR-001", Level: rule.Must, Title: "Requests that meet no receive are counted as the RNR NAKs " +
 		"that are sent for them",
-	Source: rule.Source{Ref: mlx5,
-		Requirement: "out_of_buffer: drops because a queue pair lacked a receive WQE."},
+	Source:   rule.Source{Ref: mlx5, Requirement: "out_of_buffer: drops because a queue pair lacked a receive WQE."},
 	Stimulus: "a responder without receives", BlackBox: both,
 },
 	counter{name: "hw/send_rnr_err", doc: softRoCE, says: "RNR NAKs sent by the responder",
@@ -174,8 +171,7 @@ func damagedCounted() rule.Rule {
 }
 
 var givenUpCounted = moved(rule.Rule{
-	ID: "CTR-REX-001", Level: rule.Must, Title: "Queue pairs that give up because their retries are " +
-		"exhausted are counted",
+	ID: "CTR-REX-001", Level: rule.Must, Title: "Queue pairs that give up because their retries are exhausted are counted",
 	Source: rule.Source{Ref: mlx5, Requirement: "req_transport_retries_exceeded, req_rnr_retries_exceeded: how " +
 		"often the count of retries was exceeded."},
 	Stimulus: "a black hole, or a responder without receives for good", BlackBox: both,
@@ -191,8 +187,7 @@ var givenUpCounted = moved(rule.Rule{
 )
 
 var impliedCounted = moved(rule.Rule{
-	ID: "CTR-IMP-001", Level: rule.Must, Title: "Answers beyond the one that a READ waits for are " +
-		"counted as implied NAKs",
+	ID: "CTR-IMP-001", Level: rule.Must, Title: "Answers beyond the one that a READ waits for are counted as implied NAKs",
 	Source: rule.Source{Ref: mlx5, Requirement: "implied_nak_seq_err: times that the requester met an answer " +
 		"with a PSN larger than the one expected of a READ."},
 	Stimulus: "a READ response is lost", BlackBox: nics,

@@ -111,8 +111,7 @@ var timeoutsCounted = moved(rule.Rule{
 
 var restartsCounted = moved(rule.Rule{
 	ID: "CTR-RTX-001", Level: rule.Observation, Title: "Restarts of the requester beside what it counts as such",
-	Source: rule.Source{Ref: softRoCE,
-		Requirement: "completer_retry_err: times that the completer decided to retry."},
+	Source:   rule.Source{Ref: softRoCE, Requirement: "completer_retry_err: times that the completer decided to retry."},
 	Stimulus: "a request or an answer is lost", BlackBox: both,
 }, counter{name: "hw/completer_retry_err", doc: softRoCE, says: "times that the completer decided to retry",
 	start: restarts(byAny)})

@@ -115,8 +115,7 @@ var copiesHarmless = define(rule.Rule{
 		}
 		w.told = func(e *trace.Event, m *message) {
 			if copies && received(e) && m == nil {
-				w.Failf(rule.Responder,
-					"receive %d completes, but every whole message has completed already", e.Body.ID)
+				w.Failf(rule.Responder, "receive %d completes, but every whole message has completed already", e.Body.ID)
 			}
 		}
 	}),

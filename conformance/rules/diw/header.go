@@ -14,9 +14,8 @@ import (
 var controlWord = define(rule.Rule{
 	ID: "DIW-HDR-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T for tagged, L on the last segment",
-	Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1",
-		Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
-			"zero, and L is set in the last segment of a message"},
+	Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Requirement: "The DDP and RDMAP versions are 1, reserved bits " +
+		"are set to zero, and L is set in the last segment of a message"},
 	Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 	New: watching(func(w *watch) {
 		var before *iwarp.Segment // the latest SEND

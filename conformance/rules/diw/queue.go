@@ -86,8 +86,7 @@ var noConnection = define(rule.Rule{
 			case m.entries > 0 || m.ended:
 				w.Met()
 			case m.owed():
-				w.broken(m, m.first, "the first message of the peer arrived whole, but is neither completed nor "+
-					"declared")
+				w.broken(m, m.first, "the first message of the peer arrived whole, but is neither completed nor declared")
 			}
 		}
 	}),

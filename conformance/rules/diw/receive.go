@@ -27,8 +27,7 @@ var oldestReceive = define(rule.Rule{
 				posted[e.VA] = true
 			case received(e):
 				if w.Met(); posted[e.VA] && m == nil {
-					w.Failf(rule.Responder,
-						"completes receive %d, which was not the oldest when any message began", e.Body.ID)
+					w.Failf(rule.Responder, "completes receive %d, which was not the oldest when any message began", e.Body.ID)
 				}
 			}
 		}
@@ -50,8 +49,7 @@ var noReceive = define(rule.Rule{
 		}
 		w.back = func(s *rule.Sight) {
 			if due > 0 && !w.works() {
-				w.FailAt(s.At, s.Index, rule.Responder,
-					"answers a SEND for which there is no receive; silence expected")
+				w.FailAt(s.At, s.Index, rule.Responder, "answers a SEND for which there is no receive; silence expected")
 			}
 		}
 		w.told = func(e *trace.Event, m *message) {
@@ -79,8 +77,7 @@ var silentPoll = define(rule.Rule{
 			switch e.Kind {
 			case trace.Recv, trace.Declared, trace.Lost, trace.Refused, trace.Fatal:
 				if !w.in.used() && (w.Alone || e.Kind == trace.Fatal) {
-					w.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected",
-						e.Kind, e.Body.Status)
+					w.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected", e.Kind, e.Body.Status)
 				}
 			}
 		}

@@ -77,8 +77,7 @@ var placedOnArrival = define(rule.Rule{
 		w.over = func(m *message) {
 			for i := range m.parts {
 				if p := &m.parts[i]; m.record && p.fresh && p.len > 0 && !p.stored && w.Now().Sub(p.at) >= lateness {
-					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+
-						" are not placed as sent")
+					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+" are not placed as sent")
 				}
 			}
 		}

@@ -60,8 +60,7 @@ var mapModes = define(rule.Rule{
 	ID: "WREC-LOG-003", Level: rule.Must,
 	Title: "One entry for each chunk, or one map of all: both describe the same set, each chunk once",
 	Source: paper("IV-B3", "These completion queue entries can be designed as either individual entries for each "+
-		"logical chunk of data "+
-		"in a message or can be a validity map; essentially an aggregated form of individual "+
+		"logical chunk of data in a message or can be a validity map; essentially an aggregated form of individual "+
 		"completion notifications."),
 	Needs: rule.TapResponder | rule.Completions | rule.Attributes, Stimulus: "lost segments inside a message",
 	New: watching(func(w *watch) {

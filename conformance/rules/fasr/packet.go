@@ -10,8 +10,7 @@ import (
 
 var placeable = define(rule.Rule{
 	ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its " +
-		"receive and its offset",
+	Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
 	Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message " +
 		"sequence number (MSN) and 3 bytes for the payload offset [...]. All WRITE packets carry their target remote " +
 		"memory address, which costs 8 bytes."},

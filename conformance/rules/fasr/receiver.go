@@ -131,8 +131,7 @@ func wrongCount(which func(cause) bool) func(*rule.Context) rule.Check {
 		}
 		c.Met()
 		if got := int(sent.Pkt.SACK.LostCnt); got != want.Why.lost {
-			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; %d expected", c.Rel(want.Named()),
-				got, want.Why.lost)
+			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; %d expected", c.Rel(want.Named()), got, want.Why.lost)
 		}
 	})
 }

@@ -52,9 +52,8 @@ var overflowGap = define(rule.Rule{
 var retransmissionsFirst = define(rule.Rule{
 	ID: "FASR-SND-006", Level: rule.Must,
 	Title: "Retransmissions leave in PSN order and before new data",
-	Source: rule.Source{Ref: "FASR III-B2, III-D",
-		Requirement: "The sender will immediately retransmit the packet; a packet behind RCV-NXT shows that one " +
-			"retransmitted packet is lost, which holds only when they leave in order."},
+	Source: rule.Source{Ref: "FASR III-B2, III-D", Requirement: "The sender will immediately retransmit the packet; a " +
+		"packet behind RCV-NXT shows that one retransmitted packet is lost, which holds only when they leave in order."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "lost packets in a long flow",
 	New: func(c *rule.Context) rule.Check {
 		m := newSender(c)

@@ -97,8 +97,7 @@ var tooEarlyDropped = rule.Rule{
 			}
 			for _, x := range far {
 				if isRACK(p) && x.psn == p.SACK.PSN {
-					c.Failf(rule.Responder, "RACK of %s, which is %d ahead and out of reach", c.Rel(x.psn),
-						x.psn.Sub(x.expected))
+					c.Failf(rule.Responder, "RACK of %s, which is %d ahead and out of reach", c.Rel(x.psn), x.psn.Sub(x.expected))
 					return
 				}
 			}
@@ -111,8 +110,7 @@ const mostFar = 256
 
 var runAcknowledged = rule.Rule{
 	ID: "GB1-BUF-003", Level: rule.Must,
-	Title: "When the expected packet comes, the responder moves over the run that it has kept and " +
-		"acknowledges its end",
+	Title: "When the expected packet comes, the responder moves over the run that it has kept and acknowledges its end",
 	Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates " +
 		"ReceiverNextExpectedSeq with the expected sequence number and data packet, …, returning the signal " +
 		"value generating a normal ACK."},
@@ -192,9 +190,8 @@ func (r *run) stopped(refused bool) {
 var memoryInOrder = rule.Rule{
 	ID: "GB1-BUF-004", Level: rule.Must,
 	Title: "A kept packet is placed in memory only at its turn",
-	Source: rule.Source{Ref: "GB1 IV-C1",
-		Requirement: "In order to solve the problem of not caching out-of-order packages but " +
-			"writing them directly to user memory, we need to consider the problem of WQE matching …"},
+	Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "In order to solve the problem of not caching out-of-order " +
+		"packages but writing them directly to user memory, we need to consider the problem of WQE matching …"},
 	Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
 	Stimulus: "a lost request followed by others", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
@@ -216,8 +213,7 @@ var memoryInOrder = rule.Rule{
 					return
 				}
 				if p, ok := placed.TooSoon(e, c.EPSN); ok {
-					c.Failf(rule.Responder, "the payload of %s is placed while %s is missing",
-						c.Rel(p), c.Rel(c.EPSN))
+					c.Failf(rule.Responder, "the payload of %s is placed while %s is missing", c.Rel(p), c.Rel(c.EPSN))
 				}
 			},
 		}

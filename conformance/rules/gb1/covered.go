@@ -9,16 +9,14 @@ import (
 
 var rackLost = rule.Rule{
 	ID: "GB1-RTX-008", Level: rule.Must,
-	Title: "When a RACK is lost the next one covers its gap, and an excess retransmission is " +
-		"acknowledged as a duplicate",
+	Title: "When a RACK is lost the next one covers its gap, and an excess retransmission is acknowledged as a duplicate",
 	Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
 		Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
 	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
 	Features: features,
 	Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
-		r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder,
-			"duplicate %s is not answered; an ACK expected")}
+		r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder, "duplicate %s is not answered; an ACK expected")}
 		r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
 		r.answer.Prompt = true
 		r.m.expired = r.expired

@@ -22,9 +22,8 @@ var oneForOne = rule.Rule{
 var gapForGap = rule.Rule{
 	ID: "GB1-RTX-002", Level: rule.Must,
 	Title: "The loss of n requests in a row causes n retransmissions, of these requests in ascending order",
-	Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
-		Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
-			"the unreceived packets to the retransQueue."},
+	Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Requirement: "If a RACK is received, the sender senses that a " +
+		"packet loss has occurred and passes the unreceived packets to the retransQueue."},
 	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
 	Features: features,
 	Stimulus: "several requests lost in a row", BlackBox: engines,
@@ -170,8 +169,7 @@ func (e *episode) finish() {
 func (e *episode) expired(at vtime.Time) {
 	if l := e.due.list; e.open && e.begun && e.many && len(l) > 0 && l[0].psn.In(e.first, e.end) &&
 		!e.c.Port.Lags(l[0].since, at) {
-		e.c.Failf(rule.Requester, "RACKs showed that %s is missing, but only the timer recovers it",
-			e.c.Rel(l[0].psn))
+		e.c.Failf(rule.Requester, "RACKs showed that %s is missing, but only the timer recovers it", e.c.Rel(l[0].psn))
 	}
 	e.abandon(nil)
 }

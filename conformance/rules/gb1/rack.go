@@ -67,8 +67,7 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 	case !ok:
 		return
 	case p.PSN.Less(x.expected) || c.EPSN.Less(p.PSN):
-		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" expects "+c.Rel(p.PSN)+"; expected was "+
-			c.Rel(x.expected))
+		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" expects "+c.Rel(p.PSN)+"; expected was "+c.Rel(x.expected))
 	default:
 		c.Met()
 	}
@@ -78,9 +77,8 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 var rackEach = rule.Rule{
 	ID: "GB1-RACK-002", Level: rule.Must,
 	Title: "Each out-of-order packet draws one RACK, and none is suppressed",
-	Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1",
-		Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
-			"loss, a custom response packet RACK is constructed."},
+	Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1", Requirement: "If the signal value returned is the signal value " +
+		"of out-of-order and packet loss, a custom response packet RACK is constructed."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 	Stimulus: "a lost request followed by several", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {

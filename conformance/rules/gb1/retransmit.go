@@ -10,9 +10,8 @@ import (
 var resentFirst = rule.Rule{
 	ID: "GB1-RTX-003", Level: rule.Must,
 	Title: "A packet that a RACK shows to be missing is sent again before any new data",
-	Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2",
-		Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
-			"and the packets in the retransQueue are preferentially sent."},
+	Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2", Requirement: "… the function that obtains the next packet to be " +
+		"sent must be modified synchronously, and the packets in the retransQueue are preferentially sent."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 	Stimulus: "a RACK while there is new data to send", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
@@ -43,9 +42,8 @@ var resentFirst = rule.Rule{
 var acknowledgedSkipped = rule.Rule{
 	ID: "GB1-RTX-004", Level: rule.Must,
 	Title: "A queued packet that is acknowledged before its turn is not sent again",
-	Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19",
-		Requirement: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
-			"qp.retransQueue.front()"},
+	Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19", Requirement: "while seqOfPkg < qp.snd_una and not " +
+		"qp.retransQueue.empty() do seqOfPkg ← qp.retransQueue.front()"},
 	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 	Stimulus: "an acknowledgement of packets that a RACK had shown to be missing, before they are sent again",
 	BlackBox: engines,
@@ -63,8 +61,7 @@ var acknowledgedSkipped = rule.Rule{
 			m.sent(s)
 			switch {
 			case s.Relation == rule.Again && m.lastOf(s.Pkt.PSN).Less(m.settled(s.At)):
-				c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected",
-					c.Rel(s.Pkt.PSN))
+				c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected", c.Rel(s.Pkt.PSN))
 			case waiting > 0:
 				waiting = 0
 				c.Met()
@@ -75,8 +72,7 @@ var acknowledgedSkipped = rule.Rule{
 
 var firstLossQueued = rule.Rule{
 	ID: "GB1-RTX-005", Level: rule.Must,
-	Title: "The oldest missing packet, which the RACK names as expected, is sent again too, and " +
-		"not left to the timer",
+	Title: "The oldest missing packet, which the RACK names as expected, is sent again too, and not left to the timer",
 	Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired",
 		Requirement: "… the receiver generates a packet loss notification signal RACK …, and the " +
 			"sender retransmits the dropped packets with a high priority after receiving the RACK."},
@@ -112,9 +108,8 @@ func (f *left) expired(at vtime.Time) {
 var lengthKept = rule.Rule{
 	ID: "GB1-RTX-006", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A short last packet that is sent again has its own length",
-	Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired",
-		Requirement: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
-			"lengthen the last packet of a message."},
+	Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired", Requirement: "The payload of a retransmission is " +
+		"that of the packet; m_mtu, as printed, would lengthen the last packet of a message."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Features: features,
 	Stimulus: "a short last packet lost, with others behind it", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
@@ -125,8 +120,7 @@ var lengthKept = rule.Rule{
 				return
 			}
 			if s.Pkt.Len != t.Len {
-				c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d",
-					c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
+				c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
 			} else {
 				c.Met()
 			}

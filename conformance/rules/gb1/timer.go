@@ -13,9 +13,8 @@ var timeoutGoesBack = rule.Rule{
 	ID: "GB1-RTO-001", Level: rule.Must,
 	Title: "A retransmission that is lost too is repaired by the timer: from the oldest " +
 		"unacknowledged packet on, in order",
-	Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC",
-		Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
-			"repair is left to HPCC's timer, which recovers the whole queue."},
+	Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC", Requirement: "qp.m_retransEvent.Cancel(), " +
+		"qp.ReScheduleTimeoutTimer(): what the RACKs do not repair is left to HPCC's timer, which recovers the whole queue."},
 	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 	Features: features,
 	Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,

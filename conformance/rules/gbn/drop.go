@@ -9,11 +9,9 @@ import (
 
 var earlyDiscarded = rule.Rule{
 	ID: "GBN-DRP-001", Level: rule.Must,
-	Title: "An out-of-order request is discarded: neither placed in memory nor acknowledged " +
-		"until it is sent again",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A",
-		Requirement: "Packets after a missing one are dropped by the receiver, " +
-			"so that the sender has to send all of them again."},
+	Title: "An out-of-order request is discarded: neither placed in memory nor acknowledged until it is sent again",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Requirement: "Packets after a missing one are " +
+		"dropped by the receiver, so that the sender has to send all of them again."},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early,
 	Features: []string{scheme},
 	Stimulus: "a lost request followed by others", BlackBox: hardware,

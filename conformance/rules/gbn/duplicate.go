@@ -9,8 +9,7 @@ import (
 
 var duplicateAnswered = rule.Rule{
 	ID: "GBN-DUP-001", Level: rule.Must,
-	Title: "A SEND or WRITE packet that comes again is acknowledged with the newest completed PSN " +
-		"and not executed again",
+	Title: "A SEND or WRITE packet that comes again is acknowledged with the newest completed PSN and not executed again",
 	Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-105",
 		Requirement: "For a duplicate SEND or RDMA WRITE request the responder shall send an " +
 			"acknowledgement for the most recently completed request, and shall not execute the duplicate."},

@@ -12,9 +12,8 @@ import (
 var nakNamesMissing = rule.Rule{
 	ID: "GBN-NAK-001", Level: rule.Must,
 	Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
-		Requirement: "A responder that receives a request whose PSN is after the " +
-			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "A responder that receives a request whose PSN is " +
+		"after the expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
 	Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 	Stimulus: "a lost request followed by others", BlackBox: hardware,
@@ -24,9 +23,8 @@ var nakNamesMissing = rule.Rule{
 var nakPerGap = rule.Rule{
 	ID: "GBN-NAK-003", Level: rule.Must,
 	Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2",
-		Requirement: "The responder that has sent a sequence NAK may send another only after it has received the " +
-			"packet with the expected PSN; from then on a new error is a new NAK."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may send another " +
+		"only after it has received the packet with the expected PSN; from then on a new error is a new NAK."},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
 	Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 	Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
@@ -90,8 +88,7 @@ func (g *gaps) named(p psn.PSN) {
 	case p == g.c.EPSN:
 		g.c.Failf(rule.Responder, "NAK of %s, which is expected next: nothing behind it has arrived", g.c.Rel(p))
 	default:
-		g.c.Failf(rule.Responder, "NAK names %s, which is not missing; %s expected", g.c.Rel(p),
-			g.c.Rel(g.c.EPSN))
+		g.c.Failf(rule.Responder, "NAK names %s, which is not missing; %s expected", g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	}
 }
 
@@ -111,8 +108,7 @@ var nakOnce = rule.Rule{
 			case interval(c) != 0:
 			case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 				if sent && s.Pkt.PSN == named {
-					c.Failf(rule.Responder,
-						"second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
+					c.Failf(rule.Responder, "second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 				}
 				sent, named = true, s.Pkt.PSN
 			case s.Point == trace.ResponderOut && rule.IsRNR(s.Pkt) && s.Pkt.PSN == named:

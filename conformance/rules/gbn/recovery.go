@@ -10,9 +10,8 @@ import (
 var oneRecovery = rule.Rule{
 	ID: "GBN-RTX-005", Level: rule.MustNot,
 	Title: "A second NAK of P while P is being recovered does not restart the retransmission",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE",
-		Requirement: "A NAK for a PSN that is already being retried is no new error, so " +
-			"the requester continues its retry."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE", Requirement: "A NAK for a PSN that is already being retried is " +
+		"no new error, so the requester continues its retry."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 	Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",
 	New: func(c *rule.Context) rule.Check {

@@ -27,9 +27,8 @@ func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
 var goBackContiguous = rule.Rule{
 	ID: "GBN-RTX-001", Level: rule.Must,
 	Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to the last PSN sent before",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
-		Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
-			"beginning with the PSN that the NAK carries."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "On a NAK for PSN sequence error the requester " +
+		"resends all requests beginning with the PSN that the NAK carries."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
 	Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 	Stimulus: "a lost request", BlackBox: hardware,
@@ -199,11 +198,9 @@ func (w *silence) timeout(c *rule.Context, s *rule.Sight) bool {
 
 var opcodeKept = rule.Rule{
 	ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
-	Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a " +
-		"MIDDLE and gets no RETH",
-	Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1",
-		Requirement: "A retried packet repeats the original; the opcode follows from the " +
-			"packet's position in its message, not from where the retry begins."},
+	Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a MIDDLE and gets no RETH",
+	Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Requirement: "A retried packet repeats the original; the opcode " +
+		"follows from the packet's position in its message, not from where the retry begins."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Features: []string{scheme},
 	Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
 	Each: func(c *rule.Context, s *rule.Sight) {
@@ -213,8 +210,7 @@ var opcodeKept = rule.Rule{
 		}
 		c.Met()
 		if o := s.Pkt.Opcode; o != s.Sent.Opcode {
-			c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected",
-				c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
+			c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
 		}
 	},
 }

@@ -64,9 +64,8 @@ func (o *onlyTimer) starts(s *rule.Sight) bool {
 var headLost = rule.Rule{
 	ID: "GBN-RTX-006", Level: rule.Must,
 	Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3",
-		Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
-			"packet is detected by the requester's transport timer."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Requirement: "A sequence NAK is sent once per error, so the " +
+		"loss of the retried packet is detected by the requester's transport timer."},
 	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 	Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 	Stimulus: "the same request lost twice", BlackBox: hardware,

@@ -28,9 +28,8 @@ func interval(c *rule.Context) vtime.Duration {
 var nakInterval = rule.Rule{
 	ID: "GBN-NAK-004", Level: rule.Observation,
 	Title: "With nack_interval, the NAK of a gap repeats no more often than that",
-	Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval",
-		Requirement: "The receiver repeats the NACK of a gap when the interval has " +
-			"passed since the last one, or when the expected number has changed."},
+	Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval", Requirement: "The receiver repeats the NACK of a gap " +
+		"when the interval has passed since the last one, or when the expected number has changed."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut, Features: []string{scheme, "nack_interval"},
 	Stimulus: "a lost request whose first retransmission is lost too", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
@@ -43,8 +42,7 @@ var nakInterval = rule.Rule{
 			if at != vtime.Never && s.Pkt.PSN == named {
 				c.Met()
 				if since := s.At.Sub(at); since < interval(c) {
-					c.Failf(rule.Responder, "NAK of %s repeats after %v, the interval is %v", c.Rel(named),
-						since, interval(c))
+					c.Failf(rule.Responder, "NAK of %s repeats after %v, the interval is %v", c.Rel(named), since, interval(c))
 				}
 			}
 			named, at = s.Pkt.PSN, s.At

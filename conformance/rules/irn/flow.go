@@ -22,8 +22,7 @@ var capHolds = define(rule.Rule{
 			}
 			switch flight := s.Pkt.PSN.Sub(c.UNA); {
 			case flight >= limit:
-				c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d",
-					c.Rel(s.Pkt.PSN), flight, limit)
+				c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight, limit)
 			case flight == limit-1:
 				c.Met()
 			}

@@ -42,8 +42,7 @@ func (n *numbering) sight(s *rule.Sight) {
 		n.read = isRead(p.Opcode)
 	case s.Point != trace.ResponderOut || !p.Opcode.IsReadResponse() || s.Defect() != "":
 	case !p.Opcode.NumberedApart():
-		c.Failf(rule.Responder, "%v %s is numbered as a request; the numbers of responses expected",
-			p.Opcode, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "%v %s is numbered as a request; the numbers of responses expected", p.Opcode, c.Rel(p.PSN))
 	case s.Relation == rule.First:
 		n.first(p)
 	case n.sent[p.PSN] != p.SO && !p.PSN.Less(c.Reads.UNA):
@@ -88,11 +87,9 @@ var readAcknowledged = define(rule.Rule{
 			switch pure := p.SACK.PSN == p.PSN; {
 			case !p.Opcode.IsReadAck() || r.Blind:
 			case pure && c.Reads.EPSN.Less(p.PSN):
-				c.Failf(rule.Requester, "READ_ACK of %s, %s is expected next", c.Rel(p.PSN),
-					c.Rel(c.Reads.EPSN))
+				c.Failf(rule.Requester, "READ_ACK of %s, %s is expected next", c.Rel(p.PSN), c.Rel(c.Reads.EPSN))
 			case !pure && !fits:
-				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response",
-					c.Rel(p.SACK.PSN), c.Rel(p.PSN))
+				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
 			}
 		}}
 	},

@@ -94,8 +94,7 @@ func nackedWhen(why cause) func(*rule.Context) rule.Check {
 		case sent == nil:
 			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(name)+" draws no NACK")
 		case sent.Pkt.Opcode != roce.IRNNack:
-			c.Failf(rule.Responder, "%s arrives out of order and draws %v; a NACK expected", c.Rel(name),
-				sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s arrives out of order and draws %v; a NACK expected", c.Rel(name), sent.Pkt.Opcode)
 		case sent.Pkt.PSN != want.Next:
 			c.Failf(rule.Responder, "the NACK of %s expects %s; %s is expected next", c.Rel(name),
 				c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
@@ -131,8 +130,7 @@ func droppedWhen(why cause) func(c *rule.Context, want *answer, sent *rule.Sight
 		case sent == nil:
 			c.Met()
 		default:
-			c.Failf(rule.Responder, "%s draws %v; silence expected",
-				c.Rel(want.Named()), sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s draws %v; silence expected", c.Rel(want.Named()), sent.Pkt.Opcode)
 		}
 	}
 }
@@ -183,8 +181,7 @@ var beyondDropped = define(rule.Rule{
 
 var homelessDropped = define(rule.Rule{
 	ID: "IRN-PLC-003", Level: rule.Must,
-	Title: "An out-of-order SEND without a posted receive is dropped in silence; an in-order one draws " +
-		"an RNR NAK",
+	Title: "An out-of-order SEND without a posted receive is dropped in silence; an in-order one draws an RNR NAK",
 	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped " +
 		"silently; the in-order one draws the RNR NACK."},
 	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver,
@@ -210,15 +207,13 @@ var differential = define(rule.Rule{
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
 	New: func(c *rule.Context) rule.Check {
 		foreign := func(s *rule.Sight) {
-			c.Failf(rule.Responder,
-				"%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
+			c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
 		}
 		r := newReceiver(c)
 		r.Match = func(want *answer, sent *rule.Sight) {
 			switch named := want.Kind == selective.Name; {
 			case sent == nil && want.Kind != selective.Silence:
-				c.FailAt(want.At, want.Index, rule.Responder,
-					c.Rel(want.Named())+" is not answered as by the reference")
+				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is not answered as by the reference")
 			case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil &&
 				named && (acknowledges(sent.Pkt) || rule.IsNAK(sent.Pkt)):
 				foreign(sent)

@@ -32,8 +32,7 @@ var holesOnce = define(rule.Rule{
 
 var sackCancels = define(rule.Rule{
 	ID: "IRN-REC-007", Level: rule.Must,
-	Title: "A packet that waits to be sent again and is acknowledged selectively is left out, and " +
-		"the next hole is sent",
+	Title: "A packet that waits to be sent again and is acknowledged selectively is left out, and the next hole is sent",
 	Source: rule.Source{Ref: hls, Requirement: "receiveAck: a SACK of the packet that is to be retransmitted cancels " +
 		"that, and asks for the next hole."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "packets that are overtaken by others and arrive late",
@@ -61,9 +60,8 @@ var capSparesRetransmissions = define(rule.Rule{
 var timeoutHeadFirst = define(rule.Rule{
 	ID: "IRN-RTO-002", Level: rule.Must,
 	Title: "After a timeout the oldest packet goes first, and then only holes: it does not go back N",
-	Source: rule.Source{Ref: recovery + "; " + hls,
-		Requirement: "When in the loss recovery mode, the sender selectively retransmits lost packets as " +
-			"indicated by the bitmap; timeout: retransmitSN is set to lastAcked."},
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When in the loss recovery mode, the sender " +
+		"selectively retransmits lost packets as indicated by the bitmap; timeout: retransmitSN is set to lastAcked."},
 	Needs: timedTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: retransmits(selective.TimeoutHead,
 		selective.TimeoutHoles),
 })

@@ -88,8 +88,7 @@ var recoveryEntered = define(rule.Rule{
 			w.Flush()
 			r.sight(s)
 			if s.Relation == rule.Again && s.Pkt.PSN == w.Cur.acked && s.Pkt.PSN == c.UNA && !w.Cur.inRecovery {
-				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected",
-					c.Rel(s.Pkt.PSN))
+				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
 			}
 		}}
 	},

@@ -12,9 +12,8 @@ import (
 
 var freshBlock = encoder("LOWAR-ENC-009",
 	"A retransmission begins a block at its PSN, and the block that it interrupts has no repair packets",
-	"LOWAR IV-B2", "Packet decoding [...] in LoWAR is virtually its mirror; LoWAR will pass it to RDMA "+
-		"stacks to activate GBN "+
-		"retransmission and stop tracking the connection until its retransmission arrives.",
+	"LOWAR IV-B2", "Packet decoding [...] in LoWAR is virtually its mirror; LoWAR will pass it to RDMA stacks to "+
+		"activate GBN retransmission and stop tracking the connection until its retransmission arrives.",
 	"a loss that cannot be repaired",
 	func(c *rule.Context, st *stream) {
 		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
@@ -84,8 +83,7 @@ var uncoded = define(rule.Rule{
 			case !s.Out || !s.Intact():
 			case isRepair(p):
 				if h := &p.Repair; any[k] && bare[k].In(h.Base, h.Base.Add(max(1, int(h.N)))) {
-					c.Failf(blame(k == 1),
-						"codes %s, which is not data; no repair packet expected", c.Rel(bare[k]))
+					c.Failf(blame(k == 1), "codes %s, which is not data; no repair packet expected", c.Rel(bare[k]))
 				}
 			case p.Opcode != roce.LoWAR && coded(p.Opcode):
 				any[k] = any[k] && p.PSN != bare[k]

@@ -115,9 +115,8 @@ func (a *accuser) response(s *rule.Sight) {
 func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight} }
 
 var recovered = define(rule.Rule{
-	ID: "LOWAR-DEC-001",
-	Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no " +
-		"NAK, no retransmission",
+	ID:    "LOWAR-DEC-001",
+	Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no NAK, no retransmission",
 	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
 		"packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding " +
 		"units will recover the lost packet."},

@@ -50,9 +50,8 @@ var blockEnds = encoder("LOWAR-ENC-001", "Repair packets follow the r-th packet 
 
 var repairCount = encoder("LOWAR-ENC-002",
 	"A block of N packets has min(c, N) repair packets, one after the other, with ISN from 0 on",
-	"LOWAR IV-B1", "For LoWAR(r, c), r denotes the size of the coding block and c stands for the interleaving "+
-		"depth. [...] ISN orders "+
-		"repair packets within the same coding block.", "messages of every length",
+	"LOWAR IV-B1", "For LoWAR(r, c), r denotes the size of the coding block and c stands for the interleaving depth. "+
+		"[...] ISN orders repair packets within the same coding block.", "messages of every length",
 	func(c *rule.Context, st *stream) {
 		st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
 			switch {
@@ -61,8 +60,7 @@ var repairCount = encoder("LOWAR-ENC-002",
 				c.Failf(rule.Requester, "is repair packet %d of the block at %s, want %d at most", b.repairs+1,
 					c.Rel(b.base), b.want())
 			case int(h.ISN) != b.repairs:
-				c.Failf(rule.Requester, "ISN %d, want %d: the next of the block at %s", h.ISN,
-					b.repairs, c.Rel(b.base))
+				c.Failf(rule.Requester, "ISN %d, want %d: the next of the block at %s", h.ISN, b.repairs, c.Rel(b.base))
 			case b.repairs == b.want()-1:
 				c.Met()
 			}
@@ -78,9 +76,8 @@ var repairCount = encoder("LOWAR-ENC-002",
 func xorPayload() rule.Rule {
 	r := encoder("LOWAR-ENC-003",
 		"The payload of the repair packet with ISN u is the XOR of the packets at places u, u+c, u+2c of the block",
-		"LOWAR IV-B1", "LoWAR performs XOR operations on these packets with an interval of interleaving depth (2 "+
-			"here), encoding data "+
-			"packets (e.g., data packets 1, 3) to corresponding repair packet (i.e., repair packet B).",
+		"LOWAR IV-B1", "LoWAR performs XOR operations on these packets with an interval of interleaving depth (2 here), "+
+			"encoding data packets (e.g., data packets 1, 3) to corresponding repair packet (i.e., repair packet B).",
 		"messages of every length",
 		func(c *rule.Context, st *stream) {
 			st.sums = true
@@ -156,8 +153,7 @@ func duplicate() rule.Rule {
 				}
 				c.Met()
 				if !bytes.Equal(last, s.Pkt.Payload) {
-					c.Failf(rule.Requester, "the bytes differ from %s, all of its message; a duplicate expected",
-						c.Request(b.base))
+					c.Failf(rule.Requester, "the bytes differ from %s, all of its message; a duplicate expected", c.Request(b.base))
 				}
 			}
 		})
@@ -219,8 +215,7 @@ var noPSN = encoder("LOWAR-ENC-008",
 			}
 			c.Met()
 			if s.Pkt.PSN != c.MAX {
-				c.Failf(rule.Requester, "follows %d repair packets, which take no PSN; %s expected",
-					st.behind, c.Rel(c.MAX))
+				c.Failf(rule.Requester, "follows %d repair packets, which take no PSN; %s expected", st.behind, c.Rel(c.MAX))
 			}
 		}
 	})

@@ -56,10 +56,9 @@ func peer(c *rule.Context, s *rule.Sight) uint32 {
 
 var ports = define(rule.Rule{
 	ID: "LOWAR-HDR-002", Rests: validity.Sequence,
-	Title: "The packets of the shim have the UDP ports of their connection",
-	Source: rule.Source{Ref: "LOWAR IV-C",
-		Requirement: "LoWAR packets multiplex the UDP port of their connections."},
-	Needs: rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
+	Title:  "The packets of the shim have the UDP ports of their connection",
+	Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "LoWAR packets multiplex the UDP port of their connections."},
+	Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
 	Stimulus: "a write",
 	New: func(c *rule.Context) rule.Check {
 		var known [2][4]byte // UDP ports of data and acknowledgements, by sender
@@ -90,8 +89,7 @@ var ports = define(rule.Rule{
 
 var fields = define(rule.Rule{
 	ID: "LOWAR-HDR-003", Rests: validity.Sequence,
-	Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they " +
-		"agree with each other",
+	Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they agree with each other",
 	Source: rule.Source{Ref: "LOWAR IV-C",
 		Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and ISN " +
 			"[...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
@@ -126,8 +124,7 @@ func contradiction(h *roce.Repair, raw []byte) string {
 	case h.HasLast != (h.LastLen != 0):
 		return fmt.Sprintf("has_Last is %v and Last_Length %d; both or neither expected", h.HasLast, h.LastLen)
 	case len(b) > headerLen && int(binary.BigEndian.Uint16(b[xorLen:])) != len(b)-headerLen:
-		return fmt.Sprintf("length of the XOR payload %d, want %d", binary.BigEndian.Uint16(b[xorLen:]),
-			len(b)-headerLen)
+		return fmt.Sprintf("length of the XOR payload %d, want %d", binary.BigEndian.Uint16(b[xorLen:]), len(b)-headerLen)
 	case len(b)%4 != 0:
 		return fmt.Sprintf("%d bytes, want whole words", len(b))
 	}
@@ -151,8 +148,7 @@ var sealed = define(rule.Rule{
 				return
 			}
 			if c.Met(); !right {
-				c.Failf(rule.Requester,
-					"the ICRC of this %s is wrong; it must cover byte 4", s.Pkt.Name())
+				c.Failf(rule.Requester, "the ICRC of this %s is wrong; it must cover byte 4", s.Pkt.Name())
 			}
 		}}
 	},
@@ -221,8 +217,7 @@ func stockIgnores() rule.Rule {
 				case s.Point == trace.ResponderIn:
 					fresh = false
 				case s.Point == trace.ResponderOut && fresh && refuses(s.Pkt) && !c.GapOpen:
-					c.Failf(rule.Responder, "answers a packet of LoWAR with a NAK of %s; silence expected",
-						c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Responder, "answers a packet of LoWAR with a NAK of %s; silence expected", c.Rel(s.Pkt.PSN))
 				}
 			}}
 		},

@@ -70,8 +70,7 @@ func (u *useless) response(s *rule.Sight) {
 	}
 	if e := &u.earned; e.Heard && last == e.Acked {
 		if e.Repeats == 0 && u.quiet {
-			c.Failf(rule.Responder,
-				"repeats the ACK of %s after a useless repair packet; silence expected", c.Rel(last))
+			c.Failf(rule.Responder, "repeats the ACK of %s after a useless repair packet; silence expected", c.Rel(last))
 		}
 		e.Repeats = max(e.Repeats-1, 0)
 	}
@@ -91,8 +90,7 @@ var mismatchIgnored = define(rule.Rule{
 	Title: "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
 	Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding " +
 		"calculation align with that included in repair packets will the recovered data packets be accepted."},
-	Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the " +
-		"receiver, and a loss",
+	Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the receiver, and a loss",
 	New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 		return func(s *rule.Sight) bool {
 			r, depth := c.Decoders[0].Scheme()

@@ -12,9 +12,8 @@ import (
 var changeAnnounced = define(rule.Rule{
 	ID:    "LOWAR-NEG-001",
 	Title: "New parameters (r, c) are announced, take effect with a block, and increment the epoch",
-	Source: rule.Source{Ref: "LOWAR IV-C",
-		Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
-			"coding block to proactively adjust coding units for decoding in the receiver."},
+	Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "The sender notifies the receiver of the (r, c) tuple and the " +
+		"packet number in the upcoming coding block to proactively adjust coding units for decoding in the receiver."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests,
 	Stimulus: "a change of (r, c) in the middle of a run",
 	New: func(c *rule.Context) rule.Check {
@@ -94,9 +93,8 @@ var announcementLost = define(rule.Rule{
 var overhead = define(rule.Rule{
 	ID:    "LOWAR-OVH-001",
 	Title: "The overhead on the wire is the repair packets: c for r data packets in a long message",
-	Source: rule.Source{Ref: "LOWAR VI-B",
-		Requirement: "The additional latency at the receiver’s end aligns closely with the transmission " +
-			"latency of these packets, exhibiting a direct correlation with the redundancy rate."},
+	Source: rule.Source{Ref: "LOWAR VI-B", Requirement: "The additional latency at the receiver’s end aligns closely " +
+		"with the transmission latency of these packets, exhibiting a direct correlation with the redundancy rate."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
 	New: func(c *rule.Context) rule.Check {
 		o := account{c: c}
@@ -187,7 +185,6 @@ func (o *account) end(vtime.Time) {
 	o.c.Met()
 	off := int(slack * float64(o.sum.due))
 	if got := o.sum.repairs + o.talk; got > o.sum.due+max(off, headers*o.sum.packets) || got < o.sum.due-off {
-		o.c.Failf(rule.Requester, "got %d bytes of repair packets for %d of data, want about %d", got, o.sum.data,
-			o.sum.due)
+		o.c.Failf(rule.Requester, "got %d bytes of repair packets for %d of data, want about %d", got, o.sum.data, o.sum.due)
 	}
 }

@@ -37,8 +37,7 @@ func bounded(what string, limit func(c *rule.Context) int64, names ...string) fu
 			if encoding := strings.HasSuffix(e.Name, "encoding"); c.Mine(e) == encoding {
 				c.Met()
 				if e.Value > limit(c) || e.Value < 0 {
-					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value,
-						10)+" in use, want at most "+
+					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value, 10)+" in use, want at most "+
 						strconv.FormatInt(limit(c), 10))
 				}
 			}
@@ -69,9 +68,8 @@ func reorderBuffer() rule.Rule {
 
 var unitsBounded = state("LOWAR-UNIT-001",
 	"The coding units in use by all connections of an endpoint never exceed their number",
-	"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are "+
-		"re-enqueued into the queue with "+
-		"binds dissolved (Appendix).", "a run with loss", 0,
+	"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are re-enqueued "+
+		"into the queue with binds dissolved (Appendix).", "a run with loss", 0,
 	bounded("coding units", func(c *rule.Context) int64 { return capacity(c, "units", paperUnits) },
 		"units_encoding", "units_decoding"))
 
@@ -135,9 +133,8 @@ func inOrder() rule.Rule {
 }
 
 var tracksAgain = define(rule.Rule{
-	ID: "LOWAR-DEC-009",
-	Title: "After a failure packets are passed through until the missing one arrives; then " +
-		"losses are recovered again",
+	ID:    "LOWAR-DEC-009",
+	Title: "After a failure packets are passed through until the missing one arrives; then losses are recovered again",
 	Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN " +
 		"retransmission and stop tracking the connection until its retransmission arrives."},
 	Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",

@@ -49,9 +49,8 @@ var reservedSyndrome = rule.Rule{
 var forgedNAK = rule.Rule{
 	ID: "NEG-ACK-004", Level: rule.Observation,
 	Title: "A forged sequence NAK inside the window, with a valid ICRC, makes the requester go back",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2",
-		Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make " +
-			"a requester send again"},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no " +
+		"secret, so a third party can make a requester send again"},
 	Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a forged sequence NAK inside the window", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -66,8 +65,7 @@ var forgedNAK = rule.Rule{
 				}
 			case armed:
 				if armed = false; s.Relation == rule.Again && p.PSN == at {
-					c.Failf(rule.Requester,
-						"a forged NAK makes the requester go back to %s; no effect expected", c.Rel(at))
+					c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s; no effect expected", c.Rel(at))
 				}
 			}
 		}, Event: func(e *trace.Event) { armed = armed && (e.Kind != trace.Timeout || !c.Mine(e)) }}

@@ -13,9 +13,8 @@ var bogusSACK = rule.Rule{
 	ID: "NEG-EXT-001", Level: rule.Must,
 	Title: "A selective acknowledgement of a PSN before or at the expected one, or never sent, counts only for its " +
 		"cumulative part",
-	Source: rule.Source{Ref: "package roce, extension opcodes",
-		Requirement: "A SACK names a packet after the expected one; anything else it names is no " +
-			"information about losses"},
+	Source: rule.Source{Ref: "package roce, extension opcodes", Requirement: "A SACK names a packet after the expected " +
+		"one; anything else it names is no information about losses"},
 	Needs: rule.TapRequester | rule.Completions | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn,
 	Features: []string{extension}, Stimulus: "a SACK that names an impossible PSN", BlackBox: "ENG",
 	New: disregards("SACK of an impossible PSN", false, func(c *rule.Context, s *rule.Sight) bool {
@@ -28,9 +27,8 @@ var bogusSACK = rule.Rule{
 var foreignDialect = rule.Rule{
 	ID: "NEG-EXT-002", Level: rule.Must,
 	Title: "An extension packet for a QP of another mode is dropped silently",
-	Source: rule.Source{Ref: "IBTA 9.6.1",
-		Requirement: "The opcode must be one that the destination queue pair serves, otherwise " +
-			"the packet is discarded"},
+	Source: rule.Source{Ref: "IBTA 9.6.1", Requirement: "The opcode must be one that the destination queue pair serves, " +
+		"otherwise the packet is discarded"},
 	Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.Requests | rule.Responses,
 	Features: []string{extension}, Stimulus: "an extension packet for a QP of another mode", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {

@@ -9,8 +9,7 @@ import (
 // fuzz judges the result of an endpoint's own fuzzing: probes fuzz_packets and fuzz_violations.
 var fuzz = rule.Rule{
 	ID: "NEG-FUZZ-001", Level: rule.Must,
-	Title: "A million random mutations cause no panic, no write outside the memory regions and no " +
-		"completion without data",
+	Title: "A million random mutations cause no panic, no write outside the memory regions and no completion without data",
 	Source: rule.Source{Ref: "IBTA 9.6, 10.6",
 		Requirement: "Whatever arrives, only packets that pass every check change memory or complete work"},
 	Needs: rule.Probes, Stimulus: "a run that mutates packets at random", BlackBox: "ENG",

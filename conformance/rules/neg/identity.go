@@ -14,9 +14,8 @@ import (
 var unknownQP = rule.Rule{
 	ID: "NEG-QPN-001", Level: rule.Must,
 	Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
-	Source: rule.Source{Ref: "IBTA 9.6.1",
-		Requirement: "A packet whose destination queue pair does not exist or is not in a state to " +
-			"receive is discarded"},
+	Source: rule.Source{Ref: "IBTA 9.6.1", Requirement: "A packet whose destination queue pair does not exist or is not " +
+		"in a state to receive is discarded"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -86,9 +85,8 @@ func source(raw []byte) []byte {
 var wrongPartition = rule.Rule{
 	ID: "NEG-PKEY-001", Level: rule.Must,
 	Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
-	Source: rule.Source{Ref: "IBTA 10.9.3",
-		Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted " +
-			"as a P_Key violation"},
+	Source: rule.Source{Ref: "IBTA 10.9.3", Requirement: "A packet whose P_Key does not match that of the queue pair is " +
+		"discarded and counted as a P_Key violation"},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -104,9 +102,8 @@ var wrongPartition = rule.Rule{
 var wrongQKey = rule.Rule{
 	ID: "NEG-QKEY-001", Level: rule.Must,
 	Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
-	Source: rule.Source{Ref: "IBTA 10.2.5",
-		Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted " +
-			"as a Q_Key violation"},
+	Source: rule.Source{Ref: "IBTA 10.2.5", Requirement: "A datagram whose Q_Key is not that of the destination queue " +
+		"pair is discarded and counted as a Q_Key violation"},
 	Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"},
 	Stimulus: "a datagram with a wrong Q_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {

@@ -39,9 +39,8 @@ func holdsTooLittle(raw []byte) bool {
 var lengthFields = rule.Rule{
 	ID: "NEG-LEN-002", Level: rule.Must,
 	Title: "A packet whose UDP or IP length differs from the bytes present is dropped",
-	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-		Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that " +
-			"contradicts them is discarded"},
+	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791", Requirement: "The lengths of IP and UDP determine how " +
+		"many bytes the InfiniBand packet has; one that contradicts them is discarded"},
 	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet whose UDP or IP length is wrong", BlackBox: "HW,RXE",
@@ -65,9 +64,8 @@ var notFull = rule.Rule{
 var emptyOrLong = rule.Rule{
 	ID: "NEG-LEN-004", Level: rule.Must,
 	Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-		Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise " +
-			"the request is invalid"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE", Requirement: "The last packet of several has 1 to MTU bytes, " +
+		"an only packet 0 to MTU, otherwise the request is invalid"},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
 	Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
 	New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
@@ -78,9 +76,8 @@ var emptyOrLong = rule.Rule{
 var wrongDMALen = rule.Rule{
 	ID: "NEG-LEN-005", Level: rule.Must,
 	Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-		Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise " +
-			"the request is invalid"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE", Requirement: "The payloads of an RDMA WRITE must add up to " +
+		"the DMA length of its RETH, otherwise the request is invalid"},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
 	Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
 	New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
@@ -92,14 +89,12 @@ var wrongDMALen = rule.Rule{
 var longSend = rule.Rule{
 	ID: "NEG-LEN-006", Level: rule.Must,
 	Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
-		Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and " +
-			"completes the receive in error"},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.7", Requirement: "When a SEND is longer than the receive buffer, the " +
+		"responder returns NAK invalid request and completes the receive in error"},
 	Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		b := buffers{c: c, owed: c.Owes(rule.Responder,
-			"the receive that a SEND overran never completes; an error expected")}
+		b := buffers{c: c, owed: c.Owes(rule.Responder, "the receive that a SEND overran never completes; an error expected")}
 		b.owed.Promised, b.owed.Unless = true, func(rule.Debt) bool { return !c.Offers(rule.Receives) }
 		refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq,
 			bad: b.overrun}).check()

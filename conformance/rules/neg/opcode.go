@@ -21,9 +21,8 @@ var undefinedOpcode = rule.Rule{
 var wrongService = rule.Rule{
 	ID: "NEG-OPC-002", Level: rule.Must,
 	Title: "A packet of another service type than the QP's is dropped silently",
-	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-		Requirement: "The transport class of the opcode must be that of the destination queue pair, otherwise " +
-			"the packet is discarded"},
+	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE", Requirement: "The transport class of the opcode must be that of " +
+		"the destination queue pair, otherwise the packet is discarded"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet of another service type", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -46,10 +45,9 @@ var wrongService = rule.Rule{
 
 var wrongVersion = rule.Rule{
 	ID: "NEG-TVER-001", Level: rule.Must,
-	Title: "A packet whose TVer is not 0 is dropped silently",
-	Source: rule.Source{Ref: "IBTA 9.6.1",
-		Requirement: "A packet with a transport version other than 0 is discarded"},
-	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+	Title:  "A packet whose TVer is not 0 is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.6.1", Requirement: "A packet with a transport version other than 0 is discarded"},
+	Needs:  rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet with a transport version other than 0", BlackBox: "HW,RXE",
 	New: silently("packet with a transport version other than 0", func(_ *rule.Context, s *rule.Sight) bool {
 		return s.Intact() && s.Pkt.TVer != 0

@@ -10,9 +10,8 @@ import (
 var farFuture = rule.Rule{
 	ID: "NEG-PSN-001", Level: rule.Must,
 	Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
-		Requirement: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and " +
-			"one NAK carries the expected PSN"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4", Requirement: "A request whose PSN lies after the expected one is out of " +
+		"sequence: it is not executed, and one NAK carries the expected PSN"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Dozes: true,
 	Stimulus: "a request far in the future", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -80,9 +79,8 @@ func (j *future) fail(text string) {
 var past = rule.Rule{
 	ID: "NEG-PSN-002", Level: rule.Must,
 	Title: "A PSN up to 2^23 before the expected one is a duplicate, and is not executed",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4",
-		Requirement: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement " +
-			"of the newest request"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4", Requirement: "A duplicate request is not executed again; a " +
+		"SEND or WRITE is answered by the acknowledgement of the newest request"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Dozes: true,
 	Stimulus: "a request from the past", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {

@@ -93,8 +93,7 @@ func (j *refusal) event(e *trace.Event) {
 	case j.c.Mine(e):
 	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
 		if j.loads--; j.loads < 0 && j.untouched && (j.owed.Owed() || j.refused) && j.span == 1 {
-			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected", j.what,
-				j.c.Rel(j.psn), e.Len, e.VA)
+			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected", j.what, j.c.Rel(j.psn), e.Len, e.VA)
 		}
 		j.loads = max(j.loads, 0)
 	}

@@ -37,9 +37,8 @@ func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap,
 var unknownKey = rule.Rule{
 	ID: "NEG-RKEY-001", Level: rule.Must,
 	Title: "An unknown R_Key draws NAK 0x62; the QP is then in error, and memory is untouched",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
-		Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does " +
-			"not execute the request"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.5", Requirement: "When the R_Key is not valid the responder returns NAK " +
+		"remote access error and does not execute the request"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
 	New: guarded("request with an unknown R_Key", func(_ *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
@@ -53,9 +52,8 @@ var unknownKey = rule.Rule{
 var outOfBounds = rule.Rule{
 	ID: "NEG-RKEY-002", Level: rule.Must,
 	Title: "An address range that leaves the memory region, by wrapping at 2^64 too, draws NAK 0x62",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
-		Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the " +
-			"region, otherwise remote access error"},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.5", Requirement: "The range from the virtual address over the DMA length " +
+		"must lie within the bounds of the region, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
 	New: guarded("request beyond its region", func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
@@ -78,9 +76,8 @@ var outOfBounds = rule.Rule{
 var withoutRight = rule.Rule{
 	ID: "NEG-RKEY-003", Level: rule.Must,
 	Title: "An R_Key of another protection domain, or without the right that the operation needs, draws NAK 0x62",
-	Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
-		Requirement: "The region must be of the protection domain of the queue pair and allow the operation, " +
-			"otherwise remote access error"},
+	Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5", Requirement: "The region must be of the protection domain of the " +
+		"queue pair and allow the operation, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
 	New: guarded("request without the right to its region",
@@ -119,8 +116,7 @@ var zeroLength = rule.Rule{
 			case !waiting || p.PSN.Less(at):
 			case rule.IsFatalNAK(p) && p.PSN == at && !c.Known && p.AETH.Syndrome != roce.SyndromeRemoteAccess:
 				waiting = false
-				c.Doubt("a request of no bytes was refused, for another reason than its key: the operation may not be " +
-					"permitted")
+				c.Doubt("a request of no bytes was refused, for another reason than its key: the operation may not be permitted")
 			case rule.IsFatalNAK(p) && p.PSN == at:
 				waiting = false
 				c.Failf(rule.Responder,

@@ -66,8 +66,7 @@ var bufferCap = judged(rule.Rule{
 			acked, _ := p.psn("acked")
 			// data of Remote promise nothing
 			if before >= 0 && before != int64(acked) && (!p.begun || p.una.Less(acked)) {
-				p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"],
-					p.probe["buffer"])
+				p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"], p.probe["buffer"])
 			}
 		}
 	}}

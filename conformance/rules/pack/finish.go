@@ -8,10 +8,9 @@ import (
 
 var sameEnd = judged(rule.Rule{
 	ID: "PACK-INT-001", Level: rule.Must,
-	Title: "Memory, and the number and order of CQEs, are at the end as without the box",
-	Source: rule.Source{Ref: ours,
-		Requirement: "A transparent box changes times, but no results"},
-	Needs: rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
+	Title:  "Memory, and the number and order of CQEs, are at the end as without the box",
+	Source: rule.Source{Ref: ours, Requirement: "A transparent box changes times, but no results"},
+	Needs:  rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
 }, func(p *path) check {
 	f := finish{p: p}
 	return check{sight: f.sight, event: f.event}
@@ -45,8 +44,7 @@ func (f *finish) event(e *trace.Event) {
 	case e.Kind == trace.Memory && f.lossy:
 		c.Met()
 		if e.Value != 0 {
-			c.Failf(rule.Responder, "%d bytes of memory at %v differ from those without the box (%s)",
-				e.Value, e.Side, e.Name)
+			c.Failf(rule.Responder, "%d bytes of memory at %v differ from those without the box (%s)", e.Value, e.Side, e.Name)
 		}
 	case e.Kind == trace.Count && f.p.ofBox(e) && e.Name == engine.BrokenPromise && f.lossy && !f.p.fatal:
 		c.Failf(rule.Responder, "%d messages that Local got pseudo-ACKs of will not be executed", e.Value)

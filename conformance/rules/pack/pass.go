@@ -23,8 +23,7 @@ var requestsPass = judged(rule.Rule{
 		case s.Pkt.Opcode.IsRead() && p.held(x) != nil && p.held(x).first != x:
 			return // the rest of a READ is requested again
 		case p.max.Less(x):
-			p.c.Failf(rule.Requester, "%s leaves for Remote; %s expected first",
-				p.c.Rel(x), p.c.Rel(p.max))
+			p.c.Failf(rule.Requester, "%s leaves for Remote; %s expected first", p.c.Rel(x), p.c.Rel(p.max))
 		case r == nil && p.una.LessEq(x):
 			p.c.Failf(rule.Requester, "%s leaves for Remote, but Local has not sent it", p.c.Rel(x))
 		case r != nil && r.asked:
@@ -121,8 +120,7 @@ var readPasses = judged(rule.Rule{
 		r := p.find(s.Pkt.PSN)
 		if r == nil || len(r.data) == 0 {
 			if p.begun && p.una.LessEq(s.Pkt.PSN) {
-				p.c.Failf(rule.Responder, "data for %s, which Remote has not sent",
-					p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "data for %s, which Remote has not sent", p.c.Rel(s.Pkt.PSN))
 			}
 			return
 		}
@@ -140,8 +138,7 @@ var readPasses = judged(rule.Rule{
 			// The rest of a READ that the box or Local requests again has the opcodes of a READ of its own.
 			return got.same(a) && (o == a.opcode || again && a.opcode.EndsMessage() == o.EndsMessage())
 		}):
-			p.c.Failf(rule.Responder, "%v for %s; Remote sent %v", o, p.c.Rel(s.Pkt.PSN),
-				r.data[len(r.data)-1].opcode)
+			p.c.Failf(rule.Responder, "%v for %s; Remote sent %v", o, p.c.Rel(s.Pkt.PSN), r.data[len(r.data)-1].opcode)
 		case !p.passed(r, s.At, func(a *answer) bool { return got.same(a) && (o != a.opcode || got.aeth == a.aeth) }):
 			p.c.Failf(rule.Responder, "the AETH of %v %s differs from Remote's", o, p.c.Rel(s.Pkt.PSN))
 		}

@@ -64,8 +64,7 @@ var msnAsReal = judged(rule.Rule{
 		}
 		p.c.Met()
 		if got, want := r.ack.AETH.MSN, s.Pkt.AETH.MSN; got != want && !(want.Less(got) && got == r.floor) {
-			p.c.Failf(rule.Responder, "the pseudo-ACK of %s had MSN %d, the real one has %d",
-				p.c.Rel(s.Pkt.PSN), got, want)
+			p.c.Failf(rule.Responder, "the pseudo-ACK of %s had MSN %d, the real one has %d", p.c.Rel(s.Pkt.PSN), got, want)
 		}
 		r.hasACK = false
 	}}
@@ -73,8 +72,7 @@ var msnAsReal = judged(rule.Rule{
 
 var sameAsReal = judged(rule.Rule{
 	ID: "PACK-EQ-001", Level: rule.Must,
-	Title: "A pseudo-ACK equals the real ACK of the same PSN in BTH, AETH except credits, " +
-		"addresses and ports",
+	Title:    "A pseudo-ACK equals the real ACK of the same PSN in BTH, AETH except credits, addresses and ports",
 	Source:   rule.Source{Ref: "NTT 5.2", Requirement: "To emulate the original ACK message, " + three},
 	Stimulus: "requests through the box", BlackBox: anyNIC,
 }, func(p *path) check {
@@ -119,8 +117,7 @@ var goodICRC = judged(rule.Rule{
 		}
 		p.c.Met()
 		if s.ICRC == trace.Bad {
-			p.c.Failf(rule.Responder, "the ICRC of the response to %s is wrong",
-				p.c.Rel(s.Pkt.PSN))
+			p.c.Failf(rule.Responder, "the ICRC of the response to %s is wrong", p.c.Rel(s.Pkt.PSN))
 		}
 	}}
 })
@@ -128,9 +125,8 @@ var goodICRC = judged(rule.Rule{
 var withinLAN = judged(rule.Rule{
 	ID: "PACK-LAT-001", Level: rule.Must,
 	Title: "Local receives the ACK after the RTT of the LAN and the delay of the box, independent of the WAN",
-	Source: rule.Source{Ref: "NTT 3, 5.1",
-		Requirement: "another approach is needed such as accelerating the network performance " +
-			"of RDMA for long-distance communication to quickly return an ACK message to reduce its waiting time"},
+	Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the network " +
+		"performance of RDMA for long-distance communication to quickly return an ACK message to reduce its waiting time"},
 	Needs: rule.Probes, Stimulus: "any acknowledged request", BlackBox: emulated,
 }, func(p *path) check {
 	l := latency{p: p}
@@ -195,8 +191,7 @@ var realAbsorbed = judged(rule.Rule{
 			p.c.Met()
 		case w == toLocal && rule.IsACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
 			if due == 0 {
-				p.c.Failf(rule.Responder, "ACK of %s, which Local has already got and not asked for again",
-					p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "ACK of %s, which Local has already got and not asked for again", p.c.Rel(s.Pkt.PSN))
 			}
 			due = max(0, due-1)
 		}
@@ -224,8 +219,7 @@ var weakened = judged(rule.Rule{
 		},
 		end: func(vtime.Time) {
 			if early > 0 {
-				p.c.Failf(rule.Responder,
-					"%d of %d completions at Local came before Remote's acknowledgement", early, total)
+				p.c.Failf(rule.Responder, "%d of %d completions at Local came before Remote's acknowledgement", early, total)
 			}
 		},
 	}

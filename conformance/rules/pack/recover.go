@@ -11,9 +11,8 @@ import (
 
 var lossAbsorbed = judged(rule.Rule{
 	ID: "PACK-REC-001", Level: rule.Must,
-	Title: "After a loss on the WAN the box absorbs Remote's NAK and retransmits; Local sees nothing",
-	Source: rule.Source{Ref: ours,
-		Requirement: "Local has an ACK of the request, so only the box can retransmit it"},
+	Title:    "After a loss on the WAN the box absorbs Remote's NAK and retransmits; Local sees nothing",
+	Source:   rule.Source{Ref: ours, Requirement: "Local has an ACK of the request, so only the box can retransmit it"},
 	Stimulus: "a request lost on the WAN", BlackBox: emulated,
 }, func(p *path) check {
 	l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, but the box never sent it again")}
@@ -37,8 +36,7 @@ func (l *losses) sight(s *rule.Sight, w where) {
 	case w == toRemote:
 		l.again.Excuse(func(d rule.Debt) bool { return x.LessEq(d.PSN) })
 	case w == toLocal && rule.IsNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
-		p.c.Failf(rule.Responder, "NAK of %s, which the box has received; none expected for a loss on the WAN",
-			p.c.Rel(x))
+		p.c.Failf(rule.Responder, "NAK of %s, which the box has received; none expected for a loss on the WAN", p.c.Rel(x))
 	}
 }
 
@@ -163,12 +161,10 @@ var rnrAbsorbed = judged(rule.Rule{
 				psnOf, open = s.Pkt.PSN, true
 				until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 			case w == toLocal && rnr:
-				p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box must absorb it",
-					p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box must absorb it", p.c.Rel(s.Pkt.PSN))
 			case w == toRemote && open && s.Pkt.PSN == psnOf:
 				if open = false; s.At < until {
-					p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over",
-						p.c.Rel(psnOf), until.Sub(s.At))
+					p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over", p.c.Rel(psnOf), until.Sub(s.At))
 				}
 			}
 		},

@@ -65,9 +65,8 @@ var learnsFirst = judged(rule.Rule{
 
 var forgets = judged(rule.Rule{
 	ID: "PACK-LRN-003", Level: rule.Must,
-	Title: "A DREQ or the reuse of a QP clears the state: no pseudo-ACK has an old QPN or MSN",
-	Source: rule.Source{Ref: ours,
-		Requirement: "A connection that has ended has no numbers; a new one has new numbers"},
+	Title:    "A DREQ or the reuse of a QP clears the state: no pseudo-ACK has an old QPN or MSN",
+	Source:   rule.Source{Ref: ours, Requirement: "A connection that has ended has no numbers; a new one has new numbers"},
 	Stimulus: "a connection that ends, or begins anew", BlackBox: emulated,
 }, func(p *path) check {
 	return check{sight: func(s *rule.Sight, w where) {
@@ -76,8 +75,7 @@ var forgets = judged(rule.Rule{
 			p.c.Met()
 		case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge &&
 			!p.outlives(p.cm.leaving, covers(s.Pkt), s.At):
-			p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected",
-				p.c.Rel(s.Pkt.PSN))
+			p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected", p.c.Rel(s.Pkt.PSN))
 		}
 	}}
 })

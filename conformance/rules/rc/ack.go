@@ -66,9 +66,8 @@ var ackIsReceived = rule.Rule{
 var ackMonotonic = rule.Rule{
 	ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
 	Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105",
-		Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
-			"recently completed request packet."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Requirement: "The acknowledgement of a duplicate SEND or WRITE " +
+		"carries the PSN of the most recently completed request packet."},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
 	Stimulus: "a duplicate request", BlackBox: hardware,
 	Keeps: true, Each: rule.Kept((*ackOrder).sight),

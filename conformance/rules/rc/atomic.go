@@ -13,9 +13,8 @@ import (
 var atomicReplay = rule.Rule{
 	ID: "RC-READ-006", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A duplicate atomic is answered with the result of its only execution, or dropped",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.5",
-		Requirement: "The responder does not execute a duplicate atomic again: it returns the result that it saved, " +
-			"and silently drops a duplicate whose result it no longer has."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.5", Requirement: "The responder does not execute a duplicate atomic " +
+		"again: it returns the result that it saved, and silently drops a duplicate whose result it no longer has."},
 	Needs: rule.Frames, Sees: rule.Requests | rule.Responses, Wakes: rule.Fetch, Dozes: true,
 	Minds: rule.Fetch | rule.Late, Stimulus: "an atomic whose answer is lost", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {

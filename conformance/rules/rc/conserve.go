@@ -62,8 +62,7 @@ var quiescence = rule.Rule{
 				if s.Point != trace.RequesterOut || !quiet(s.At) {
 					a.sight(s)
 				} else {
-					c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected",
-						s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 				}
 			},
 			Event: func(e *trace.Event) {
@@ -121,8 +120,7 @@ func (a *answered) sight(s *rule.Sight) {
 			"ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
 	case c.Offers(rule.Done): // every retransmission can be judged
 	case s.Pkt.PSN.Less(c.UNA):
-		c.Doubt(
-			c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
+		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
 	default:
 		c.Met()
 	}
@@ -137,9 +135,8 @@ func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
 var receiveCompletion = rule.Rule{
 	ID: "RC-CQE-005", Level: rule.Must,
 	Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
-	Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
-		Requirement: "The receive completion holds the number of bytes transferred and the " +
-			"immediate data of the message."},
+	Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Requirement: "The receive completion holds the number of bytes " +
+		"transferred and the immediate data of the message."},
 	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
 	Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
 	BlackBox: hardware,

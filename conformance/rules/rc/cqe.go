@@ -12,9 +12,8 @@ import (
 var completionOrder = rule.Rule{
 	ID: "RC-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Work requests complete in the order of posting, once each when signalled",
-	Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97",
-		Requirement: "Work completions of a send queue are returned in the order in which the " +
-			"work requests were submitted."},
+	Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Requirement: "Work completions of a send queue are returned in " +
+		"the order in which the work requests were submitted."},
 	Needs: rule.Ordered, Stimulus: "completions, with a lost request", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		var q sendQueue
@@ -45,9 +44,8 @@ var completionOrder = rule.Rule{
 var completionAfterAck = rule.Rule{
 	ID: "RC-CQE-002", Level: rule.MustNot,
 	Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
-	Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6",
-		Requirement: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
-			"its last packet has been received."},
+	Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "The requester completes a SEND or RDMA WRITE when the " +
+		"acknowledgement of its last packet has been received."},
 	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge,
 	Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -111,8 +109,7 @@ var readCompletion = rule.Rule{
 				asked += uint64(lens[e.Body.ID])
 				delete(lens, e.Body.ID)
 				if c.Offers(rule.Stores) && stored < asked {
-					c.Failf(rule.Requester, "READ wr=%d completes with %d bytes not in memory",
-						e.Body.ID, asked-stored)
+					c.Failf(rule.Requester, "READ wr=%d completes with %d bytes not in memory", e.Body.ID, asked-stored)
 				}
 			}
 		}
@@ -123,9 +120,8 @@ var readCompletion = rule.Rule{
 var readNotAcked = rule.Rule{
 	ID: "RC-READ-005", Level: rule.Must,
 	Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109",
-		Requirement: "An acknowledgement of a later request implies that the READ's response is " +
-			"missing; only its data complete a READ."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Requirement: "An acknowledgement of a later request implies that " +
+		"the READ's response is missing; only its data complete a READ."},
 	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer,
 	Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -155,8 +151,7 @@ var readNotAcked = rule.Rule{
 				beyond = beyond && !read.Less(c.UNA)
 				if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess &&
 					!c.Answered(w.last) {
-					c.Failf(rule.Requester,
-						"READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
+					c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
 				}
 			},
 		}
@@ -165,11 +160,9 @@ var readNotAcked = rule.Rule{
 
 var flushAfterError = rule.Rule{
 	ID: "RC-CQE-004", Level: rule.Must,
-	Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in " +
-		"order, and none is lost",
-	Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1",
-		Requirement: "When a QP enters the error state its outstanding work requests are " +
-			"completed in error with the flushed status."},
+	Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in order, and none is lost",
+	Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Requirement: "When a QP enters the error state its outstanding " +
+		"work requests are completed in error with the flushed status."},
 	Needs: rule.Flushed, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		var q sendQueue
@@ -185,8 +178,7 @@ var flushAfterError = rule.Rule{
 				_, skipped, ok := q.complete(e.Body.ID)
 				switch {
 				case failed && e.Body.Status != engine.StatusFlushed:
-					c.Failf(rule.Requester, "wr=%d completes with %v after an error; WR_FLUSH_ERR expected",
-						e.Body.ID, e.Body.Status)
+					c.Failf(rule.Requester, "wr=%d completes with %v after an error; WR_FLUSH_ERR expected", e.Body.ID, e.Body.Status)
 				case failed && ok && skipped > 0:
 					c.Failf(rule.Requester,
 						"wr=%d is flushed before %d older requests; the order of posting expected",

@@ -76,9 +76,8 @@ var accessError = rule.Rule{
 	ID: "RC-ERR-002", Level: rule.Must,
 	Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is " +
 		"written past the violation",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4",
-		Requirement: "A remote access violation is answered with a NAK remote access error; " +
-			"the responder does not execute the request."},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Requirement: "A remote access violation is answered with a " +
+		"NAK remote access error; the responder does not execute the request."},
 	Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -108,8 +107,7 @@ var accessError = rule.Rule{
 				c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
 			case e.Kind == trace.Changed && denied:
 				if at, n := allowed.outside(e.VA, e.Len); n > 0 {
-					c.Failf(rule.Responder,
-						"%d bytes from %#x on have changed, which no request was allowed to write", n, at)
+					c.Failf(rule.Responder, "%d bytes from %#x on have changed, which no request was allowed to write", n, at)
 				}
 			}
 		}

@@ -173,8 +173,7 @@ func (v *visibility) event(e *trace.Event) {
 		v.receives = v.receives[:copy(v.receives, v.receives[1:])]
 		stores := v.c.Offers(rule.Stores)
 		if stores && r.done && v.stored < r.until {
-			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory",
-				e.Body.ID, r.until-v.stored)
+			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory", e.Body.ID, r.until-v.stored)
 		} else if r.after && (stores || v.found) {
 			v.c.Met()
 		}

@@ -38,8 +38,7 @@ func (b *opcodeBefore) sight(c *rule.Context, s *rule.Sight) {
 	case !o.StartsMessage() && !b.inside:
 		c.Failf(rule.Requester, "%v follows no FIRST; a FIRST or ONLY expected", o)
 	case !o.StartsMessage() && rule.OperationOf(o) != b.op:
-		c.Failf(rule.Requester,
-			"%v inside a message of another operation; the next packet of that one expected", o)
+		c.Failf(rule.Requester, "%v inside a message of another operation; the next packet of that one expected", o)
 	default:
 		c.Met()
 	}
@@ -49,9 +48,8 @@ func (b *opcodeBefore) sight(c *rule.Context, s *rule.Sight) {
 var opcodeOrderRefused = rule.Rule{
 	ID: "RC-OPC-002", Level: rule.Must,
 	Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41",
-		Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
-			"invalid request, and the QP goes to the error state."},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41", Requirement: "A request packet that is out of opcode sequence is " +
+		"answered with a NAK invalid request, and the QP goes to the error state."},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
 	Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -62,9 +60,8 @@ var opcodeOrderRefused = rule.Rule{
 var operationRefused = rule.Rule{
 	ID: "RC-OPC-003", Level: rule.Must,
 	Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
-	Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE",
-		Requirement: "A request for an operation that the QP is not enabled for is answered " +
-			"with a NAK invalid request."},
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE", Requirement: "A request for an operation that the QP is not " +
+		"enabled for is answered with a NAK invalid request."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -78,8 +75,7 @@ var operationRefused = rule.Rule{
 // refusing returns a check that the first bad request to arrive in order is answered by a NAK with this code, and that
 // nothing is served after it.
 func refusing(c *rule.Context, code roce.Syndrome, bad func(*rule.Sight) bool) rule.Check {
-	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder,
-		"no answer to a request that must be refused")}
+	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder, "no answer to a request that must be refused")}
 	return rule.Check{Sight: r.sight}
 }
 
@@ -105,8 +101,7 @@ func (r *refusal) sight(s *rule.Sight) {
 	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.answer.Owed() || r.refused):
 		// the answer to an older request
 	case r.refused:
-		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected",
-			c.Rel(p.PSN), c.Rel(r.psn))
+		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected", c.Rel(p.PSN), c.Rel(r.psn))
 	case !r.answer.Owed():
 	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == r.code && p.PSN == r.psn:
 		r.refused = r.answer.Discharge(nil)

@@ -13,9 +13,8 @@ var psnConsecutive = rule.Rule{
 	ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per " +
 		"response packet after a READ",
-	Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2",
-		Requirement: "The requester increments the PSN by one for each request packet, " +
-			"and after an RDMA READ request by the number of response packets expected."},
+	Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Requirement: "The requester increments the PSN by one for each " +
+		"request packet, and after an RDMA READ request by the number of response packets expected."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
 	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
 		if s.Relation != rule.First {
@@ -34,9 +33,8 @@ var psnConsecutive = rule.Rule{
 var psnStart = rule.Rule{
 	ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The first request carries the negotiated starting PSN",
-	Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1",
-		Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
-			"is the PSN of the first request packet."},
+	Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Requirement: "The starting PSN of the send queue, given when the " +
+		"QP goes to RTS, is the PSN of the first request packet."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late,
 	Stimulus: "any request", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -48,8 +46,7 @@ var psnStart = rule.Rule{
 			any = true
 			c.Met()
 			if s.Pkt.PSN != c.Attr.SendPSN {
-				c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN),
-					c.Rel(c.Attr.SendPSN))
+				c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.Attr.SendPSN))
 			}
 		}}
 	},
@@ -62,9 +59,8 @@ const wrapStuck = 64
 var psnWrap = rule.Rule{
 	ID: "RC-PSN-003", Level: rule.Must,
 	Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
-	Source: rule.Source{Ref: "IBTA 9.7.2",
-		Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
-			"one precedes the other, across the wrap too."},
+	Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 " +
+		"apart one precedes the other, across the wrap too."},
 	Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut,
 	Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -137,8 +133,7 @@ func (w *wrapCheck) request(s *rule.Sight) {
 	}
 	if s.Relation == rule.Again && !c.Relayed(s) && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
 		if w.again++; w.again == wrapStuck {
-			c.Failf(rule.Requester,
-				"%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
+			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
 		}
 	}
 }
@@ -146,9 +141,8 @@ func (w *wrapCheck) request(s *rule.Sight) {
 var psnSpan = rule.Rule{
 	ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
 	Title: "The span of unacknowledged PSNs never reaches 2^23",
-	Source: rule.Source{Ref: "IBTA 9.7.2",
-		Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
-			"so that the responder can tell a duplicate from a packet of the future."},
+	Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "The requester must not have more than 2^23 - 1 PSNs " +
+		"outstanding, so that the responder can tell a duplicate from a packet of the future."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding",
 	BlackBox: engines,
 	Each: func(c *rule.Context, s *rule.Sight) {

@@ -34,18 +34,15 @@ var readReissue = rule.Rule{
 			inOldest := ok && p.PSN.In(first, end)
 			switch {
 			case p.RETH.VA != s.Sent.VA:
-				c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN),
-					p.RETH.VA, s.Sent.VA)
+				c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN), p.RETH.VA, s.Sent.VA)
 			case int(p.RETH.DMALen) != s.Sent.Len:
-				c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN),
-					p.RETH.DMALen, s.Sent.Len)
+				c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN), p.RETH.DMALen, s.Sent.Len)
 			case inOldest && next.Less(p.PSN):
 				c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
 			// a re-issue from before the first missing response; for a relayed READ the client may have lost the
 			// responses
 			case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s):
-				c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s",
-					c.Rel(p.PSN), c.Rel(next))
+				c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s", c.Rel(p.PSN), c.Rel(next))
 			default:
 				c.Met()
 			}
@@ -56,9 +53,8 @@ var readReissue = rule.Rule{
 var readReplay = rule.Rule{
 	ID: "RC-READ-003", Level: rule.Must,
 	Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4",
-		Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
-			"for; a duplicate that it does not remember is silently dropped."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or " +
+		"the part of it that is asked for; a duplicate that it does not remember is silently dropped."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
 	Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {

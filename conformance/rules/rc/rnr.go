@@ -122,8 +122,7 @@ func (r *receiver) refused(p *roce.Packet) {
 	case i < 0:
 		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive", c.Rel(p.PSN))
 	case roce.RNRTimer(p.AETH.Syndrome.Timer()) != c.PeerAttr.MinRNRTimer:
-		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(),
-			c.PeerAttr.MinRNRTimer)
+		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(), c.PeerAttr.MinRNRTimer)
 	default:
 		c.Met()
 	}

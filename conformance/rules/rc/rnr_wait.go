@@ -115,11 +115,9 @@ const rnrUnlimited = 7
 
 var rnrRetries = rule.Rule{
 	ID: "RC-RNR-003", Level: rule.Must,
-	Title: "With rnr_retry r below 7 a request is retried r times and then fails with " +
-		"RNR_RETRY_EXC_ERR; 7 sets no limit",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2",
-		Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
-			"a count of 7 means to retry without end."},
+	Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Requirement: "When the RNR NAK retry counter is exhausted the " +
+		"request completes in error; a count of 7 means to retry without end."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
 	Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -155,8 +153,7 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	r.retries++
 	switch {
 	case limit != rnrUnlimited && r.retries > limit:
-		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d",
-			c.Rel(p.PSN), r.retries, limit)
+		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d", c.Rel(p.PSN), r.retries, limit)
 	case limit == rnrUnlimited && r.retries > limit:
 		c.Met()
 	}

@@ -13,9 +13,8 @@ import (
 var timeoutInterval = rule.Rule{
 	ID: "RC-TMO-001", Level: rule.Must,
 	Title: "Without a response the retransmission begins between T_tr and 4 T_tr after the timer's last restart",
-	Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139",
-		Requirement: "The requester times out no sooner than the timeout interval T_tr and no later " +
-			"than four times T_tr."},
+	Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139", Requirement: "The requester times out no sooner than the timeout " +
+		"interval T_tr and no later than four times T_tr."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 	Stimulus: "all acknowledgements lost", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -25,8 +24,7 @@ var timeoutInterval = rule.Rule{
 			switch {
 			case !ok || !begun.byTimer || t == 0 || readApart(s.Pkt):
 			case begun.max < t-rule.TimerEarly(t):
-				c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %s", c.Rel(s.Pkt.PSN), begun.max,
-					transportTimer(c))
+				c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %s", c.Rel(s.Pkt.PSN), begun.max, transportTimer(c))
 			case c.Late(rule.Requester, s.At.Add(rule.TimerSlow*t-begun.min), rule.TimerSlack(t), s.At):
 				c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %s",
 					c.Rel(s.Pkt.PSN), begun.min, transportTimer(c))
@@ -48,11 +46,9 @@ func transportTimer(c *rule.Context) string {
 
 var timeoutRetries = rule.Rule{
 	ID: "RC-TMO-002", Level: rule.Must,
-	Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; " +
-		"progress reloads the count",
-	Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3",
-		Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
-			"it is exhausted the request completes in error."},
+	Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
+	Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Requirement: "The retry counter is decremented for each retry " +
+		"and reloaded on progress; when it is exhausted the request completes in error."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
 	Wakes: rule.Late | rule.Asking | rule.Fetch, Stimulus: "a black hole",
 	BlackBox: hardware,
@@ -80,8 +76,7 @@ var timeoutRetries = rule.Rule{
 					return
 				}
 				if r.stuck < limit || r.spent > limit {
-					c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d",
-						e.Body.ID, r.stuck, limit)
+					c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.stuck, limit)
 				} else {
 					c.Met()
 				}
@@ -123,9 +118,8 @@ var timerDisabled = rule.Rule{
 var timerProfile = rule.Rule{
 	ID: "RC-TMO-005", Level: rule.Should, Rests: validity.Path,
 	Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
-	Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3",
-		Requirement: "A timer shorter than the round trip expires before any acknowledgement " +
-			"can return, so every request is sent twice."},
+	Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Requirement: "A timer shorter than the round trip " +
+		"expires before any acknowledgement can return, so every request is sent twice."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 	Minds: rule.Late | rule.Answer, Stimulus: "an acknowledged request, which measures the round trip",
 	BlackBox: "EMU",

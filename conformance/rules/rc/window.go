@@ -12,9 +12,8 @@ import (
 var queueDepth = rule.Rule{
 	ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
 	Title: "Outstanding messages never exceed the depth of the send queue",
-	Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2",
-		Requirement: "The number of work requests outstanding on a send queue is at most " +
-			"the depth given when the QP was created."},
+	Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2", Requirement: "The number of work requests outstanding on a send " +
+		"queue is at most the depth given when the QP was created."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -50,8 +49,7 @@ var readDepth = rule.Rule{
 			}
 			switch n := c.OutstandingReads() + 1; {
 			case n > c.Attr.MaxRdAtomic:
-				c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
-					c.Attr.MaxRdAtomic)
+				c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n, c.Attr.MaxRdAtomic)
 			case n == c.Attr.MaxRdAtomic:
 				c.Met()
 			}
@@ -61,8 +59,7 @@ var readDepth = rule.Rule{
 
 var queueStall = rule.Rule{
 	ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
-	Title: "With queue depth q and messages of one packet the requester stalls after q of them, " +
-		"and resumes on the ACK",
+	Title: "With queue depth q and messages of one packet the requester stalls after q of them, and resumes on the ACK",
 	Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q " +
 		"messages and sends the next one when an acknowledgement arrives."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
@@ -140,8 +137,7 @@ func (w *stall) resume(s *rule.Sight) {
 	case !c.Late(rule.Requester, able, rule.Patience, s.At):
 		c.Met()
 	case c.Offers(rule.Completions): // otherwise it is not known whether work was posted
-		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room",
-			c.Rel(s.Pkt.PSN), s.At.Sub(able))
+		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(able))
 	}
 }
 

@@ -28,8 +28,7 @@ var fpduForm = define(rule.Rule{
 				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x, which does not match its bytes",
 					u.From, u.FPDU.CRCSum)
 			case u.Err != nil && len(u.FPDU.ULPDU) > 0: // an empty one says that its sender is ready (RFC 6581, 9)
-				w.Failf(rule.Requester,
-					"the FPDU at byte %d holds no DDP segment: %v", u.From, u.Err)
+				w.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment: %v", u.From, u.Err)
 			}
 			if slices.ContainsFunc(u.FPDU.Pad, func(b byte) bool { return b != 0 }) {
 				w.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
@@ -50,8 +49,7 @@ var markersPlaced = define(rule.Rule{
 		w.sent = func(u *stream.Unit) {
 			switch {
 			case errors.Is(u.Err, mpa.ErrMarker):
-				w.Failf(rule.Requester, "a marker near byte %d does not point to byte %d, where its FPDU "+
-					"begins", u.To, u.From)
+				w.Failf(rule.Requester, "a marker near byte %d does not point to byte %d, where its FPDU begins", u.To, u.From)
 			case u.FPDU != nil && u.FPDU.Marks > 0:
 				w.Met()
 			}
@@ -85,8 +83,7 @@ var wrongCRC = define(rule.Rule{
 				return
 			}
 			if taken++; end.Owed() && taken > before.count() {
-				w.Fail(rule.Responder,
-					"a receive completes with data after an FPDU whose CRC is wrong; none expected")
+				w.Fail(rule.Responder, "a receive completes with data after an FPDU whose CRC is wrong; none expected")
 			}
 		}
 	}),

@@ -67,15 +67,13 @@ var invalidSTag = define(rule.Rule{
 	ID: "RCIW-TERM-001", Level: rule.Must,
 	Title: "An invalid STag is answered by a Terminate with the right layer, type and code, and then " +
 		"the connection closes",
-	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2",
-		Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote " +
-			"protection error; both have the code invalid STag."},
+	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2", Requirement: "Of a WRITE, DDP reports a tagged buffer error, " +
+		"of a READ request, RDMAP a remote protection error; both have the code invalid STag."},
 	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an invalid STag",
 	New: watching(func(w *watch) {
 		t := termination{watch: w, stags: map[uint32]bool{}}
 		t.notice = w.owes("an invalid STag drew no Terminate", func() bool { return t.said })
-		t.end = w.owes("an invalid STag: the connection stays open after the "+
-			"Terminate",
+		t.end = w.owes("an invalid STag: the connection stays open after the Terminate",
 			func() bool { return !t.said || w.ended })
 		w.arrived, w.answered, w.told = t.arrived, t.answered, t.told
 	}),

@@ -51,9 +51,8 @@ func (q *numbering) pass(s *iwarp.Segment) {
 var headOfLine = define(rule.Rule{
 	ID: "RCIW-HOL-001", Level: rule.Must,
 	Title: "One lost TCP segment delays every later delivery until it is retransmitted",
-	Source: rule.Source{Ref: "DIW IV-A",
-		Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have " +
-			"already arrived but is blocked by an incomplete message at the head of the receive queue"},
+	Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in " +
+		"delivering data that have already arrived but is blocked by an incomplete message at the head of the receive queue"},
 	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before its retransmission",
 	BlackBox: "SIW,HW,ENG",
 	New: watching(func(w *watch) {

@@ -94,8 +94,7 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	default:
 		w.waiting = false
 		if s.Before(w.until) {
-			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early, before the end of %d queries "+
-				"of %v",
+			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early, before the end of %d queries of %v",
 				c.Request(w.psn), w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
 			return
 		}
@@ -172,8 +171,7 @@ func (w *lossWatch) sight(s *rule.Sight) {
 func (w *lossWatch) event(e *trace.Event) {
 	half, name, ok := reported(w.c, e)
 	if ok && name == "stalled_ps" && !w.lost {
-		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: every packet came in order",
-			vtime.Duration(e.Value))
+		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: every packet came in order", vtime.Duration(e.Value))
 	}
 }
 

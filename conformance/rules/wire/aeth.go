@@ -13,9 +13,8 @@ import (
 var aethPresence = rule.Rule{
 	ID: "WIRE-AETH-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
-	Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
-		Requirement: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; " +
-			"middle packets do not"},
+	Source: rule.Source{Ref: "IBTA 9.3.5, table 35", Requirement: "Acknowledgements and the first, last or only packet " +
+		"of a READ response carry an AETH; middle packets do not"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 	Minds: rule.Odd | rule.Fetch | rule.Answer, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
@@ -65,9 +64,8 @@ func likely(c *rule.Context, a roce.AETH) bool {
 var aethSyndrome = rule.Rule{
 	ID: "WIRE-AETH-002", Level: rule.Must, Rests: validity.Frames,
 	Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
-	Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
-		Requirement: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes " +
-			"above 4 are reserved"},
+	Source: rule.Source{Ref: "IBTA 9.3.5, table 43", Requirement: "The top bits of the syndrome tell ACK, RNR NAK and " +
+		"NAK apart; the other values and NAK codes above 4 are reserved"},
 	Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		if !rule.HasAETH(s.Pkt.Opcode) {

@@ -13,9 +13,8 @@ import (
 var bthReserved = rule.Rule{
 	ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit, and so are the reserved bytes of a CNP",
-	Source: rule.Source{Ref: "IBTA 9.2, A17.9.3",
-		Requirement: "The transport header version is 0, and reserved fields are transmitted as zero " +
-			"and ignored on receipt"},
+	Source: rule.Source{Ref: "IBTA 9.2, A17.9.3", Requirement: "The transport header version is 0, and reserved fields " +
+		"are transmitted as zero and ignored on receipt"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p := s.Pkt
@@ -108,9 +107,8 @@ const icrcLen = 4
 var bthPKey = rule.Rule{
 	ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 	Title: "P_Key matches the partition of the QP in its low 15 bits",
-	Source: rule.Source{Ref: "IBTA 10.9",
-		Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells " +
-			"full from limited membership"},
+	Source: rule.Source{Ref: "IBTA 10.9", Requirement: "Every packet carries a P_Key of the partition that its QP is a " +
+		"member of; the top bit tells full from limited membership"},
 	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		own, peer := c.Attr.PKey, c.PeerAttr.PKey
@@ -158,9 +156,8 @@ var bthSolicited = rule.Rule{
 	ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
 	Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a " +
 		"WRITE with immediate",
-	Source: rule.Source{Ref: "IBTA 9.2.3",
-		Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA " +
-			"WRITE with immediate"},
+	Source: rule.Source{Ref: "IBTA 9.2.3", Requirement: "The solicited event bit is set only in the last or only packet " +
+		"of a SEND, or of an RDMA WRITE with immediate"},
 	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		o := s.Pkt.Opcode

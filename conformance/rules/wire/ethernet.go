@@ -13,9 +13,8 @@ import (
 var destinationMAC = rule.Rule{
 	ID: "WIRE-MAC-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A frame goes to the MAC address of its next hop: to no group, and to the same one as its neighbours",
-	Source: rule.Source{Ref: "RFC 826, RFC 1122 3.3.6",
-		Requirement: "A packet for one host is sent to the hardware address of its next hop; group addresses " +
-			"are for IP groups alone"},
+	Source: rule.Source{Ref: "RFC 826, RFC 1122 3.3.6", Requirement: "A packet for one host is sent to the hardware " +
+		"address of its next hop; group addresses are for IP groups alone"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender",
 	BlackBox: "HW,RXE",
 	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
@@ -25,8 +24,7 @@ var destinationMAC = rule.Rule{
 			return
 		}
 		if made != rule.AtPort {
-			c.Doubt("frames of an end are seen away from its port only, with the addresses of " +
-				"the device that forwarded them")
+			c.Doubt("frames of an end are seen away from its port only, with the addresses of the device that forwarded them")
 			return
 		}
 		to := mac(s.Raw[:6])
@@ -35,8 +33,7 @@ var destinationMAC = rule.Rule{
 			return
 		}
 		if to[0]&1 != 0 && !toGroup(ip) {
-			c.Failf(sender(s),
-				"a packet for one host goes to the group %v; the address of the next hop expected", to)
+			c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected", to)
 			return
 		}
 		// by side, because datagrams that set up connections are requests in both directions

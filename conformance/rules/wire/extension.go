@@ -24,9 +24,8 @@ type spare struct {
 var extensionLayout = rule.Rule{
 	ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
-	Source: rule.Source{Ref: "package roce, extension opcodes",
-		Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence " +
-			"number, 32 offset), VAETH eight"},
+	Source: rule.Source{Ref: "package roce, extension opcodes", Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 " +
+		"spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension},
 	Stimulus: "packets of an extension", BlackBox: "ENG",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
@@ -62,9 +61,8 @@ var spares = []spare{
 var extensionIdentity = rule.Rule{
 	ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
 	Title: "Decoding a frame and encoding it again is the identity",
-	Source: rule.Source{Ref: "IBTA 9.2",
-		Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is " +
-			"lost between bytes and fields"},
+	Source: rule.Source{Ref: "IBTA 9.2", Requirement: "Every bit of a packet is either a field, a zero, or a checksum " +
+		"of the others, so nothing is lost between bytes and fields"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind",
 	BlackBox: "ENG",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
@@ -75,8 +73,7 @@ var extensionIdentity = rule.Rule{
 		c.Met()
 		away := c.Maker(s) != rule.AtPort || c.Inferred
 		if at := difference(s.Raw, &f, !c.Known, away); at >= 0 {
-			c.Failf(sender(s), "%v: byte %d changes by decoding and encoding; the same bytes expected",
-				f.Packet.Opcode, at)
+			c.Failf(sender(s), "%v: byte %d changes by decoding and encoding; the same bytes expected", f.Packet.Opcode, at)
 		}
 	}),
 }
@@ -161,8 +158,7 @@ var extensionTruncation = rule.Rule{
 		if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 			c.Met()
 			if e.Value != 0 {
-				c.Failf(rule.Requester,
-					"the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
+				c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
 			}
 		}
 	},

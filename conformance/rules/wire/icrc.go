@@ -13,9 +13,8 @@ var icrcValue = rule.Rule{
 	ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields " +
 		"masked, little-endian",
-	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in " +
-			"transit replaced by ones"},
+	Source: rule.Source{Ref: "IBTA A17.3.3", Requirement: "The invariant CRC covers the packet from the IP header on, " +
+		"with the fields that may change in transit replaced by ones"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
 	Each: func(c *rule.Context, s *rule.Sight) {
@@ -38,9 +37,8 @@ var icrcRewritten = rule.Rule{
 	ID: "WIRE-ICRC-002", Level: rule.Must,
 	Title: "The ICRC stays valid when the network changes TTL, DSCP, ECN, UDP checksum, FECN and BECN, and " +
 		"the packet is served",
-	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them " +
-			"does not invalidate a packet"},
+	Source: rule.Source{Ref: "IBTA A17.3.3", Requirement: "Fields that routers and switches may rewrite are outside the " +
+		"invariant CRC, so rewriting them does not invalidate a packet"},
 	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -129,9 +127,8 @@ func variant(i, udp int) bool {
 var icrcVectors = rule.Rule{
 	ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
-	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as " +
-			"published captures show"},
+	Source: rule.Source{Ref: "IBTA A17.3.3", Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in " +
+		"82 fd 00 2a, as published captures show"},
 	Needs: rule.Probes, Stimulus: "an endpoint that reports the ICRC of two known frames", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {
 		vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
@@ -142,8 +139,7 @@ var icrcVectors = rule.Rule{
 			}
 			c.Met()
 			if uint32(e.Value) != want {
-				c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name,
-					uint32(e.Value), want)
+				c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name, uint32(e.Value), want)
 			}
 		}}
 	},

@@ -12,9 +12,8 @@ import (
 var payloadLength = rule.Rule{
 	ID: "WIRE-LEN-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
-	Source: rule.Source{Ref: "IBTA 9.4",
-		Requirement: "All packets of a message but the last are filled to the path MTU, and the last of " +
-			"several is not empty"},
+	Source: rule.Source{Ref: "IBTA 9.4", Requirement: "All packets of a message but the last are filled to the path " +
+		"MTU, and the last of several is not empty"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p := s.Pkt
@@ -28,8 +27,7 @@ var payloadLength = rule.Rule{
 			return
 		case roce.IsPathMTU(c.MTU):
 		case !p.Opcode.EndsMessage() && !roce.IsPathMTU(p.Len):
-			c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode,
-				p.Len, roce.PathMTUs)
+			c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, roce.PathMTUs)
 			return
 		case c.MTU == 0:
 			return
@@ -64,9 +62,8 @@ func datagramLength(c *rule.Context, s *rule.Sight) {
 var packetCount = rule.Rule{
 	ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A message has as many packets as its length needs, one at least",
-	Source: rule.Source{Ref: "IBTA 9.4",
-		Requirement: "A message of n bytes is segmented into n/MTU packets, rounded up; a message " +
-			"without bytes is one packet"},
+	Source: rule.Source{Ref: "IBTA 9.4", Requirement: "A message of n bytes is segmented into n/MTU packets, rounded " +
+		"up; a message without bytes is one packet"},
 	Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
 	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {

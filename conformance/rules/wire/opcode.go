@@ -14,9 +14,8 @@ import (
 var opcodeLayout = rule.Rule{
 	ID: "WIRE-OPC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The length of a packet is that of the headers of its opcode, payload, padding and ICRC",
-	Source: rule.Source{Ref: "IBTA 9.2, table 35",
-		Requirement: "The opcode determines which extended headers follow the base transport header, " +
-			"and whether payload may"},
+	Source: rule.Source{Ref: "IBTA 9.2, table 35", Requirement: "The opcode determines which extended headers follow " +
+		"the base transport header, and whether payload may"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
@@ -49,9 +48,8 @@ func layoutLength(c *rule.Context, s *rule.Sight) {
 var opcodeRegistered = rule.Rule{
 	ID: "WIRE-OPC-002", Level: rule.MustNot, Rests: validity.Frames,
 	Title: "No opcode outside the registered set of the transport is emitted",
-	Source: rule.Source{Ref: "IBTA 9.2, table 35",
-		Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the " +
-			"opcodes of its own service type"},
+	Source: rule.Source{Ref: "IBTA 9.2, table 35", Requirement: "Opcodes that the table does not define are reserved " +
+		"and are not sent; a queue pair sends the opcodes of its own service type"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Keeps: true, Looks: true, Each: rule.Kept((*vocabulary).sight),
 }

@@ -12,9 +12,8 @@ var rethLength = rule.Rule{
 	ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a " +
 		"READ retry the length that remains",
-	Source: rule.Source{Ref: "IBTA 9.3.3",
-		Requirement: "The RETH of the first or only packet gives address, key and the length in bytes " +
-			"of the whole operation"},
+	Source: rule.Source{Ref: "IBTA 9.3.3", Requirement: "The RETH of the first or only packet gives address, key and " +
+		"the length in bytes of the whole operation"},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing | rule.Fetch,
 	Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -101,9 +100,8 @@ func (r *announced) add(p *roce.Packet) {
 var rethAbsent = rule.Rule{
 	ID: "WIRE-RETH-002", Level: rule.MustNot, Rests: validity.Frames,
 	Title: "WRITE MIDDLE and LAST of the RC class carry no RETH",
-	Source: rule.Source{Ref: "IBTA 9.3.3, table 35",
-		Requirement: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the " +
-			"address on for the others"},
+	Source: rule.Source{Ref: "IBTA 9.3.3, table 35", Requirement: "Only the first or only packet of an RDMA WRITE has a " +
+		"RETH; the responder counts the address on for the others"},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {

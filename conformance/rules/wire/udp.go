@@ -34,10 +34,9 @@ func total(ip []byte) int {
 // not IP has no port; endpoints send none, and those of a kernel are not captured.
 var udpPort = rule.Rule{
 	ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
-	Title: "The UDP destination port is 4791 for every RoCEv2 packet",
-	Source: rule.Source{Ref: "IBTA A17.3.1",
-		Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	Title:  "The UDP destination port is 4791 for every RoCEv2 packet",
+	Source: rule.Source{Ref: "IBTA A17.3.1", Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
+	Needs:  rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		if kind, other := notIP(s.Raw); other {
 			c.Failf(sender(s), "not a UDP packet: EtherType 0x%04x", kind)
@@ -59,9 +58,8 @@ var udpPort = rule.Rule{
 var udpSourcePort = rule.Rule{
 	ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
 	Title: "The UDP source port is constant per QP and direction",
-	Source: rule.Source{Ref: "IBTA A17.3.1",
-		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that " +
-			"the network keeps their order"},
+	Source: rule.Source{Ref: "IBTA A17.3.1", Requirement: "The source port carries flow entropy and stays the same for " +
+		"the packets of one flow, so that the network keeps their order"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Keeps: true, Looks: true, Each: func(c *rule.Context, s *rule.Sight) {
 		ip, udp, ok := rule.Network(s.Raw)
@@ -83,8 +81,7 @@ var udpSourcePort = rule.Rule{
 				c.Doubt(severalQPs)
 				return
 			}
-			c.Failf(sender(s),
-				"UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
+			c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
 		}
 	},
 }
@@ -98,9 +95,8 @@ const severalQPs = "the packets may be of several connections: their QPNs were u
 var udpLength = rule.Rule{
 	ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "UDP length and IP total length agree with the bytes present, ICRC included",
-	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-		Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind " +
-			"them, the ICRC included"},
+	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791", Requirement: "The length fields of IP and UDP count " +
+		"every byte of the InfiniBand packet behind them, the ICRC included"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {

@@ -30,8 +30,7 @@ var completesOnce = rule.Rule{
 			},
 			End: func(vtime.Time) {
 				if n, oldest := l.open.owed(); n > 0 && !l.open.full && c.Idle() && c.Until() == vtime.Never {
-					c.Failf(rule.Requester, "the endpoint is idle and %d requests never complete, the oldest is wr=%d",
-						n, oldest)
+					c.Failf(rule.Requester, "the endpoint is idle and %d requests never complete, the oldest is wr=%d", n, oldest)
 				}
 			},
 		}

@@ -8,8 +8,7 @@ import (
 
 var countsAgree = rule.Rule{
 	ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Counts that an endpoint reports agree with the trace: it drops no more for a wrong " +
-		"ICRC than came with one",
+	Title:    "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
 	Source:   rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
 	Needs:    rule.Both | rule.Bytes | rule.Probes,
 	Sees:     rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,

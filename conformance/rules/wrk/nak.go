@@ -12,9 +12,8 @@ var nakHasCause = rule.Rule{
 	ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid " +
 		"request only for an illegal one",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2",
-		Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of access " +
-			"rights, or an error of its own that kept it from completing the request."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an " +
+		"invalid request, a violation of access rights, or an error of its own that kept it from completing the request."},
 	Needs: rule.TapResponder | rule.Frames, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
 	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,
@@ -139,8 +138,7 @@ func (g *guilt) answer(c *rule.Context, s *rule.Sight) {
 		a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// The cause is not known, or other rules judge which of two faults comes first.
 	case a == roce.SyndromeRemoteAccess && !g.access:
-		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived asks for permitted memory",
-			code, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived asks for permitted memory", code, c.Rel(p.PSN))
 	case a == roce.SyndromeInvalidReq && !g.illegal:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived is legal", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Completions):

@@ -78,8 +78,7 @@ var idleIsDone = rule.Rule{
 				}
 				posted, total := l.counted()
 				if n, oldest := l.open.owed(); n > 0 {
-					c.Failf(rule.Requester, "the endpoint is idle with %d requests outstanding, the oldest wr=%d",
-						n, oldest)
+					c.Failf(rule.Requester, "the endpoint is idle with %d requests outstanding, the oldest wr=%d", n, oldest)
 				} else if posted < total {
 					c.Failf(rule.Requester, "the endpoint is idle with %d of %d requests done", l.done, total)
 				} else if l.some {
