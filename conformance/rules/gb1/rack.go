@@ -177,8 +177,7 @@ var rackFirst = rule.Rule{
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 	Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
-		q := priority{arrivals: arrivals{c: c}}
-		return rule.Check{Sight: q.sight}
+		return rule.Check{Sight: (&priority{arrivals: arrivals{c: c}}).sight}
 	},
 }
 

@@ -112,19 +112,17 @@ var lengthKept = rule.Rule{
 		"that of the packet; m_mtu, as printed, would lengthen the last packet of a message."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Features: features,
 	Stimulus: "a short last packet lost, with others behind it", BlackBox: engines,
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			t := s.Sent
-			if s.Relation != rule.Again || t == nil || c.MTU == 0 || !rule.IsData(t.Opcode) ||
-				!t.Opcode.EndsMessage() || t.Len >= c.MTU {
-				return
-			}
-			if s.Pkt.Len != t.Len {
-				c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
-			} else {
-				c.Met()
-			}
-		}}
+	Each: func(c *rule.Context, s *rule.Sight) {
+		t := s.Sent
+		if s.Relation != rule.Again || t == nil || c.MTU == 0 || !rule.IsData(t.Opcode) ||
+			!t.Opcode.EndsMessage() || t.Len >= c.MTU {
+			return
+		}
+		if s.Pkt.Len != t.Len {
+			c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
+		} else {
+			c.Met()
+		}
 	},
 }
 

@@ -52,10 +52,7 @@ var wasteBounded = rule.Rule{
 	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn,
 	Features: []string{scheme},
 	Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		w := waste{c: c}
-		return rule.Check{Sight: w.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&waste{c: c}).sight} },
 }
 
 // waste counts the packets that the responder discards because of one loss: out-of-order packets and duplicates.

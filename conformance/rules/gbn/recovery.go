@@ -14,10 +14,7 @@ var oneRecovery = rule.Rule{
 		"no new error, so the requester continues its retry."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 	Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",
-	New: func(c *rule.Context) rule.Check {
-		r := recovery{c: c}
-		return rule.Check{Sight: r.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&recovery{c: c}).sight} },
 }
 
 // recovery counts how often the head of one recovery is sent. The timer may restart it, but only after its full

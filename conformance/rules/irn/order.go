@@ -13,10 +13,7 @@ var readOrder = define(rule.Rule{
 	Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out " +
 		"of order waits in the Read WQE buffer, and is executed only after all before it."},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
-	New: func(c *rule.Context) rule.Check {
-		e := execution{c: c}
-		return rule.Check{Sight: e.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&execution{c: c}).sight} },
 })
 
 // execution tracks the answers to READs and atomics by the read_WQE_SN of their requests.

@@ -94,15 +94,13 @@ var fields = define(rule.Rule{
 		Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and ISN " +
 			"[...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
 	Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
-				c.Met()
-				if problem := contradiction(h, s.Raw); problem != "" {
-					c.Fail(blame(h.Responses), problem)
-				}
+	Each: func(c *rule.Context, s *rule.Sight) {
+		if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
+			c.Met()
+			if problem := contradiction(h, s.Raw); problem != "" {
+				c.Fail(blame(h.Responses), problem)
 			}
-		}}
+		}
 	},
 })
 
@@ -161,27 +159,25 @@ var dataUnchanged = define(rule.Rule{
 		Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
 	Needs: rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut,
 	Stimulus: "a run without loss, compared with go-back-N",
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
-				return
-			}
-			b, header := shim.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
-			if len(b) < header {
-				return
-			}
-			c.Met()
-			plain := *s.Pkt
-			plain.Resv6, plain.Resv7, plain.FECN, plain.BECN, plain.TVer = 0, 0, false, false, 0
-			at := differs(b[:header], plain.AppendTransport(nil)[:header])
-			if s.Pkt.Resv6 != 0 || s.Pkt.FECN || s.Pkt.BECN {
-				at = 4
-			}
-			if at >= 0 || len(b) != plain.TransportLen() {
-				c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not that of a "+
-					"reliable connection; no change expected", at)
-			}
-		}}
+	Each: func(c *rule.Context, s *rule.Sight) {
+		if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
+			return
+		}
+		b, header := shim.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
+		if len(b) < header {
+			return
+		}
+		c.Met()
+		plain := *s.Pkt
+		plain.Resv6, plain.Resv7, plain.FECN, plain.BECN, plain.TVer = 0, 0, false, false, 0
+		at := differs(b[:header], plain.AppendTransport(nil)[:header])
+		if s.Pkt.Resv6 != 0 || s.Pkt.FECN || s.Pkt.BECN {
+			at = 4
+		}
+		if at >= 0 || len(b) != plain.TransportLen() {
+			c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not that of a "+
+				"reliable connection; no change expected", at)
+		}
 	},
 })
 

@@ -14,10 +14,7 @@ var farFuture = rule.Rule{
 		"sequence: it is not executed, and one NAK carries the expected PSN"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Dozes: true,
 	Stimulus: "a request far in the future", BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		j := future{c: c}
-		return rule.Check{Sight: j.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&future{c: c}).sight} },
 }
 
 // distant is how far ahead a packet must be so that no window of outstanding requests explains it, in PSNs.

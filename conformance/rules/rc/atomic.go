@@ -17,10 +17,7 @@ var atomicReplay = rule.Rule{
 		"again: it returns the result that it saved, and silently drops a duplicate whose result it no longer has."},
 	Needs: rule.Frames, Sees: rule.Requests | rule.Responses, Wakes: rule.Fetch, Dozes: true,
 	Minds: rule.Fetch | rule.Late, Stimulus: "an atomic whose answer is lost", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		a := atomics{c: c}
-		return rule.Check{Sight: a.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&atomics{c: c}).sight} },
 }
 
 // atomics compares the answers to each atomic. All are of one execution, so any tap shows a violation. The port of the

@@ -17,10 +17,7 @@ var readResponses = rule.Rule{
 			"next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
 	Needs: rule.Frames, Sees: rule.RequestOut | rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
 	Stimulus: "READs of one and of several packets", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		r := readStream{c: c, sure: true}
-		return rule.Check{Sight: r.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&readStream{c: c, sure: true}).sight} },
 }
 
 // readStream tracks the responses to the READs and atomics that arrived. A duplicate READ is answered again from its

@@ -16,10 +16,7 @@ var rnrWait = rule.Rule{
 		Requirement: "The requester waits at least the time of the timer field before it retries the request."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
 	Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		r := rnrPause{c: c}
-		return rule.Check{Sight: r.sight}
-	},
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&rnrPause{c: c}).sight} },
 }
 
 // rnrPause is the time for which a request that was refused must not be sent again.

@@ -41,19 +41,17 @@ var readDepth = rule.Rule{
 		"outstanding than the responder has resources for, as negotiated at connection time."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
 	Stimulus: "more READs posted than the depth", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			o := s.Pkt.Opcode
-			if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
-				return
-			}
-			switch n := c.OutstandingReads() + 1; {
-			case n > c.Attr.MaxRdAtomic:
-				c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n, c.Attr.MaxRdAtomic)
-			case n == c.Attr.MaxRdAtomic:
-				c.Met()
-			}
-		}}
+	Each: func(c *rule.Context, s *rule.Sight) {
+		o := s.Pkt.Opcode
+		if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
+			return
+		}
+		switch n := c.OutstandingReads() + 1; {
+		case n > c.Attr.MaxRdAtomic:
+			c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n, c.Attr.MaxRdAtomic)
+		case n == c.Attr.MaxRdAtomic:
+			c.Met()
+		}
 	},
 }
 
