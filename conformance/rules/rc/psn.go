@@ -20,15 +20,22 @@ var psnConsecutive = rule.Rule{
 		if s.Relation != rule.First {
 			return
 		}
-		any := rule.State[bool](c) // a request was seen
-		if *any && s.Pkt.PSN != c.MAX {
-			c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
-		} else if *any {
+		switch o := rule.State[outset](c); {
+		case !o.any:
+			*o = outset{true, c.Keeps() && !s.Pkt.Opcode.StartsMessage()}
+		case s.Pkt.PSN == c.MAX:
 			c.Met()
+		case o.flying:
+			o.flying = false
+		default:
+			c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
 		}
-		*any = true
 	},
 }
+
+// outset is how the requests of a trace begin. If it begins within a message, and the responder keeps what is early,
+// requests that were sent before it may be in flight, and one step leads over them.
+type outset struct{ any, flying bool }
 
 var psnStart = rule.Rule{
 	ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
