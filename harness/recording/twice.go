@@ -195,8 +195,9 @@ func (w *doubled) mostly(window time.Duration, percent int) bool {
 const nearMirror = 10 * time.Microsecond
 
 // apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
-// sights are at two places, and so are those of the other direction, if any is; or nearly all of both directions; or
-// nearly all answers, and no request, which would have made a responder repeat answers.
+// sights are at two places; or nearly all of both directions; or nearly all answers, and no request, which would have
+// made a responder repeat answers. Go-back-N repeats most requests after a round trip when many are lost, and answers
+// are not seen again then.
 func (d *doubles) apart() bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)
@@ -209,7 +210,7 @@ func (d *doubles) apart() bool {
 		alone := back == nil || len(back.after) == 0
 		switch {
 		case middle <= nearMirror:
-		case len(w.after) >= 2*fewAgain && w.mainly(middle) && (alone || back.mainly(middle)),
+		case len(w.after) >= 2*fewAgain && w.about(middle, 50)*10 > w.frames*6 && !w.resent(middle, back),
 			d.nearly(w, middle) && (alone && !w.asks || !alone && d.nearly(back, middle)):
 			return true
 		}
@@ -229,8 +230,12 @@ func (w *doubled) about(interval time.Duration, percent int) int {
 	return to - from
 }
 
-// mainly reports whether most frames came again after about an interval.
-func (w *doubled) mainly(interval time.Duration) bool { return w.about(interval, 50)*10 > w.frames*6 }
+// resent reports whether frames that came again after an interval may be retransmissions: some are requests, some did
+// not come again, and none of the opposite direction did.
+func (w *doubled) resent(interval time.Duration, back *doubled) bool {
+	return w.asks && w.about(interval, 50)*10 <= w.frames*9 &&
+		back != nil && back.frames >= 2*fewAgain && back.about(interval, 50) == 0
+}
 
 // nearly reports whether nearly all frames of a direction came again after one interval. Those at the edges of the
 // capture may have their other sight outside.
