@@ -56,7 +56,7 @@ type keep struct {
 type ring struct {
 	slots    []kept
 	released roce.Packet // the packet of the Released sight
-	assumed  assumption  // for KeepsNewest: requests that may have been dropped
+	assumed  assumption  // requests that may have been dropped
 }
 
 // noRing is of the responders that have received nothing ahead; it stays empty.
@@ -69,7 +69,7 @@ type kept struct {
 	// it is ahead, and lacked a receive or room on arrival: later answers show whether it was kept
 	doubt   bool
 	told    bool // a selective answer has named it
-	assumed bool // for KeepsNewest: it was accepted because it had arrived early, although no SACK had named it
+	assumed bool // it was accepted because it had arrived early, although no SACK had named it, see assumption
 	msn     psn.MSN
 	pos     position
 	below   bool // a newer request was held when it arrived
@@ -99,13 +99,19 @@ func keepReach(c *Conversation, features []string) int32 {
 	return keepLimit
 }
 
-// SurelyKept reports whether the responder kept a request until its turn: it came in its turn, attributes tell how many
-// the responder keeps, or a selective answer has named it.
+// SurelyKept reports whether a request that is accepted was kept until its turn: it came in its turn, attributes tell
+// how many requests the responder keeps, or a selective answer has named it; and so were those before it.
 func SurelyKept(c *Conversation, s *Sight) bool {
-	if s.Relation != Released || c.Known {
+	k := &c.responder.keep
+	switch a := &k.assumed; {
+	case c.Known:
+		return true
+	case a.open && a.first.LessEq(s.Pkt.PSN):
+		return false
+	case s.Relation != Released:
 		return true
 	}
-	x := c.responder.keep.find(s.Pkt.PSN)
+	x := k.find(s.Pkt.PSN)
 	return x != nil && x.told
 }
 
@@ -292,7 +298,7 @@ func (c *Conversation) accepting(s *Sight) {
 		k.put(s, 0, false)
 	}
 	if x := k.find(s.Pkt.PSN); x != nil {
-		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, k.rising && s.Relation == Released && !x.told
+		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, (k.rising || !c.Known) && s.Relation == Released && !x.told
 		k.assumed.accept(x)
 	}
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)

@@ -5,9 +5,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// assumption is the run of requests, from first to the expected PSN, that a responder with KeepsNewest may have dropped
-// although it was their turn: first is one that arrived early and that no SACK had named, and the others rest on it.
-// "When the bitmap is exhausted, FaSR automatically switches to GBN" (FaSR III-D), which only a NAK shows, later.
+// assumption is the run of requests, from first to the expected PSN, that the responder may have dropped although it was
+// their turn: first is one that arrived early and that no SACK had named, and the others rest on it. A responder of
+// which no attributes are known may keep few. For one with KeepsNewest, "When the bitmap is exhausted, FaSR automatically
+// switches to GBN" (FaSR III-D), which only a NAK shows, later.
 type assumption struct {
 	first psn.PSN // valid when open
 	open  bool    // there is such a run
@@ -30,8 +31,8 @@ func (k *keep) proven(p, expected psn.PSN) {
 	}
 }
 
-// Assumed reports whether request p was accepted only because it had come early, so that a responder with KeepsNewest
-// may have dropped it, and executed a copy.
+// Assumed reports whether request p was accepted only because it had come early, so that the responder may have dropped
+// it, and executed a copy.
 func Assumed(c *Conversation, p psn.PSN) bool {
 	x := c.responder.keep.find(p)
 	return x != nil && x.assumed
@@ -78,8 +79,7 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
-// names records that a selective answer names an early request, and, for KeepsNewest, which requests a response
-// acknowledges.
+// names records that a selective answer names an early request, and which requests a response acknowledges.
 func (c *Conversation) names(p *roce.Packet) {
 	k := &c.responder.keep
 	if Selective(p) && p.Opcode != roce.FNACK {
@@ -87,7 +87,7 @@ func (c *Conversation) names(p *roce.Packet) {
 			x.told = true
 		}
 	}
-	if last, ok := Acknowledged(p); ok && k.rising {
+	if last, ok := Acknowledged(p); ok {
 		k.proven(last.Next(), c.EPSN)
 	}
 }
