@@ -5,10 +5,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// assumption is the run of requests, from first to the expected PSN, that the responder may have dropped although it was
-// their turn: first is one that arrived early and that no SACK had named, and the others rest on it. A responder of
-// which no attributes are known may keep few. For one with KeepsNewest, "When the bitmap is exhausted, FaSR automatically
-// switches to GBN" (FaSR III-D), which only a NAK shows, later.
+// assumption is the run of requests, from first to the expected PSN, that the responder may have dropped although it
+// was their turn: first is one that arrived early and that no SACK had named, and the others rest on it. A responder of
+// which no attributes are known may keep few. For one with KeepsNewest, "When the bitmap is exhausted, FaSR
+// automatically switches to GBN" (FaSR III-D), which only a NAK shows, later.
 type assumption struct {
 	first psn.PSN // valid when open
 	open  bool    // there is such a run
