@@ -93,8 +93,12 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	for tap := range at {
 		at[tap].AddDoubts(trace.Side(tap))
 		for i := range r.Header.Conns {
+			host := r.Header.Conns[i].Ends[tap].Addr
 			if r.Header.Inferred {
-				at[tap].Suspect(r.Header.Conns[i].Ends[tap].Addr)
+				at[tap].Suspect(host)
+			}
+			if at[tap].Unsettled(trace.Side(tap)) {
+				at[tap].Mute(host)
 			}
 		}
 	}
@@ -127,7 +131,8 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		r.Capture.Why = at.Why
 		if r.Header.Inferred = at.Inferred && r.unsealed == nil; r.Header.Inferred {
 			v.Suspect(at.Addr)
-			v.Wanting(at.Addr)
+			v.Skipped(at.Addr)
+			v.Mute(at.Addr)
 		}
 		err = tapAt(&r.Header, r.Capture, at.Addr)
 	default:

@@ -64,8 +64,7 @@ type course struct {
 	deaf     bool           // the requester sent again long after the answers to it had passed
 	pause    vtime.Duration // longest time without a request since nak
 	replay   moment         // PSN after the latest of the answered requests that are sent again
-	drew     int            // gaps for which an answer asked before the missing request passed
-	mute     int            // gaps for which none did
+	mute     int            // gaps that drew no NAK
 }
 
 // moment is a PSN and the time at which it passed.
@@ -214,14 +213,16 @@ func (c *course) expects(p, end psn.PSN, wanted bool) {
 // fills counts a gap when the missing request passes.
 func (c *course) fills(wanted bool) {
 	if wanted {
-		c.drew++
+		c.responder.drew++
 	} else {
 		c.mute++
+		c.responder.mute++
 	}
 }
 
-// quiet reports whether some gaps drew no answer, and most did: the others may have been lost.
-func (c *course) quiet() bool { return 0 < c.mute && c.mute <= c.drew }
+// quiet reports whether some gaps drew no NAK, although most of those to the responder did: the others may have been
+// lost.
+func (c *course) quiet() bool { return 0 < c.mute && c.responder.mute <= c.responder.drew }
 
 // spoilt processes a request with a wrong ICRC: it passed, but its receiver had to drop it.
 func (c *course) spoilt(s *Sighting) {

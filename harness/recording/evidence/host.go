@@ -16,6 +16,8 @@ type host struct {
 	seen     int     // sequence NAKs by this host for requests that had passed
 	missing  uint64  // requests of this host that were answered although they had not passed in order
 	unserved uint64  // requests to this host that had not passed in order and were answered with data
+	drew     int     // gaps in requests to this host of which a NAK passed before the missing request
+	mute     int     // gaps of which none did
 	flagged  int     // frames whose direction flag places the tap at this host
 	swaps    int     // requests to this host that passed out of order and that it took
 	keeps    bool    // the host acknowledges selectively, so that it may take requests out of order

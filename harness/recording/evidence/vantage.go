@@ -170,19 +170,23 @@ func (v *Vantage) Suspect(at netip.Addr) {
 	}
 }
 
-// Wanting sets the doubts about requests and NAKs of a host at the only tap, which was inferred, that did not pass.
-func (v *Vantage) Wanting(at netip.Addr) {
+// Skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
+func (v *Vantage) Skipped(at netip.Addr) {
+	v.join(skippedDoubt, func(c *course) bool { return c.requester.addr == at && c.jump.valid })
+}
+
+// Mute sets the doubts about NAKs of a host at an inferred tap that did not pass.
+func (v *Vantage) Mute(at netip.Addr) {
+	v.join(muteDoubt, func(c *course) bool { return c.responder.addr == at && c.quiet() })
+}
+
+// join adds a doubt about the half-conversations for which it holds.
+func (v *Vantage) join(doubt *trace.Doubt, holds func(c *course) bool) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
-			if c == nil {
-				continue
-			}
-			d := &v.header.Conns[i].Doubts[from]
-			if c.requester.addr == at && c.jump.valid {
-				*d = joined(*d, skippedDoubt)
-			}
-			if c.responder.addr == at && c.quiet() {
-				*d = joined(*d, muteDoubt)
+			if c != nil && holds(c) {
+				d := &v.header.Conns[i].Doubts[from]
+				*d = joined(*d, doubt)
 			}
 		}
 	}
