@@ -20,7 +20,8 @@ import (
 //	# rate A 1G
 //	# until 100us
 //
-// A count of 0 is unlimited. "script=1" makes it a scripted request.
+// A count of 0 is unlimited. "script=1" makes it a scripted request. The other keys are imm, ikey, swapadd, compare and
+// unsignal.
 var ordered = regexp.MustCompile(`(?m)^# (order|region|rate|until) ([AB] .+|\d\S*)$`)
 
 // assigned holds the orders of connection 0, by side.
@@ -98,7 +99,8 @@ func (a *assigned) order(side trace.Side, name string, v map[string]uint64) erro
 		s.Request = func(k int) engine.WorkRequest {
 			return engine.WorkRequest{ID: s.First + uint64(k), Op: op, Len: uint32(v["len"]),
 				RemoteVA: v["va"] + uint64(k)*v["stride"],
-				RKey:     uint32(v["rkey"]), Imm: uint32(v["imm"]), Unsignal: v["unsignal"] != 0}
+				RKey:     uint32(v["rkey"]), Imm: uint32(v["imm"]), InvKey: uint32(v["ikey"]), SwapAdd: v["swapadd"],
+				Compare: v["compare"], Unsignal: v["unsignal"] != 0}
 		}
 		a.series[side] = append(a.series[side], s)
 		return nil
