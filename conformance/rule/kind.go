@@ -21,7 +21,7 @@ const (
 	Early                    // a packet that arrives or leaves before its turn
 	Late                     // a retransmission, or a duplicate at its receiver
 	Asking                   // a NAK of any kind, or a selective acknowledgement
-	Fetch                    // a packet of a READ or atomic
+	Fetch                    // a request that data answer, or an answer with data
 	Empty                    // a request of zero bytes that names memory
 	Writing                  // a packet of a WRITE
 	Sending                  // a packet of a SEND
@@ -103,7 +103,7 @@ func kindOfPacket(c *Conversation, s *Sight) (k Kind) {
 		k |= Writing
 	case o.IsSend():
 		k |= Sending
-	case o.IsRead(), o.IsAtomic(), o.IsReadResponse(), o == roce.AtomicAck:
+	case o.AnsweredByData(), o.IsReadResponse(), o == roce.AtomicAck:
 		k |= Fetch
 	}
 	if p.RETH.DMALen == 0 && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0 {
