@@ -425,10 +425,12 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 	}
 }
 
-// recordBytes adds the frame as captured by the two taps.
+// recordBytes adds the frame as captured by the two taps. The packet is that of the frame: an endpoint may leave the
+// padding to the encoder, or ask for a wrong one.
 func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, f.sum
-	if altered || r.Packet.Opcode.OverIP() { // their payload is in a buffer of the engine
+	irregular := int(r.Packet.Pad) != -r.Packet.Len&3
+	if altered || irregular || r.Packet.Opcode.OverIP() { // those over IP have payload in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
 	} else if n := len(r.Packet.Payload); n > 0 {
