@@ -68,13 +68,14 @@ var bthPadding = rule.Rule{
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		if wrong := padding(s); wrong != "" {
 			c.Fail(sender(s), wrong)
-		} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Opcode != roce.LoWAR {
+		} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Layout()&roce.LayoutBTH != 0 {
 			c.Met()
 		}
 	}),
 }
 
-// padding names the fault of a packet's padding; "" when there is none.
+// padding names the fault of a packet's padding; "" when there is none. A PadCnt that does not fill the last word is a
+// defect.
 func padding(s *rule.Sight) string {
 	if d := s.Defect(); d != "" {
 		if strings.Contains(d, "pad:") {
@@ -82,16 +83,12 @@ func padding(s *rule.Sight) string {
 		}
 		return ""
 	}
-	p := s.Pkt
-	if int(p.Pad) != -p.Len&3 && p.Opcode != roce.LoWAR {
-		return "PadCnt does not fill the payload to a multiple of four bytes"
-	}
 	ip, _, ok := rule.Network(s.Raw)
 	end := 0
 	if ok {
 		end = min(total(ip), len(ip)) - icrcLen
 	}
-	for i := max(0, end-int(p.Pad)); i < end; i++ {
+	for i := max(0, end-int(s.Pkt.Pad)); i < end; i++ {
 		if ip[i] != 0 {
 			return "a pad byte is not zero"
 		}
