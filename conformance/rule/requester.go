@@ -147,12 +147,11 @@ func (c *Conversation) requestSent(s *Sight) {
 	t := r.window.add(c, p.PSN)
 	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: int32(s.Message), Offset: int32(s.Offset), Len: p.Len,
 		Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p), Times: 1, First: s.At, Latest: s.At}
-	switch {
-	case !o.IsWrite():
-	case r.pos.unsure && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0: // its message was seen from the middle
-		t.VA = p.RETH.VA
-	default:
+	switch named := o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0; {
+	case o.IsWrite() && !(named && r.pos.unsure): // unsure: its message was seen from the middle
 		t.VA = r.pos.va + uint64(r.pos.bytes)
+	case named:
+		t.VA = p.RETH.VA
 	}
 	r.pos.take(p, o)
 	c.MAX = p.PSN.Next()

@@ -160,7 +160,7 @@ var ackRequested = rule.Rule{
 		return rule.Check{Sight: func(s *rule.Sight) {
 			o := s.Pkt.Opcode
 			switch {
-			case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // READs and atomics are always answered
+			case s.Pkt.AckReq, o.AnsweredByData(): // which is always answered
 				if asks != nil {
 					asks.Excuse(nil)
 				}
@@ -187,13 +187,13 @@ var responsesInOrder = rule.Rule{
 	Keeps: true, Each: rule.Kept((*replyOrder).sight),
 }
 
-// replyOrder checks the order of responses. It allows one step back for every READ or atomic that is a duplicate, or
-// may be one of a request before the capture, because its replay carries old PSNs.
+// replyOrder checks the order of responses. It allows one step back for every request answered by data that is a
+// duplicate, or may be one of a request before the capture, because its replay carries old PSNs.
 type replyOrder struct {
 	any     bool    // last is set
 	last    psn.PSN // of the latest response
 	floor   psn.PSN // the lowest PSN of a duplicate, with which a replay may begin
-	replays int32   // duplicate READs and atomics not yet replayed
+	replays int32   // duplicates not yet replayed
 	unsure  int32   // those of replays that came before the first answer, which tells whether they are duplicates
 }
 
@@ -201,7 +201,7 @@ func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
 		known := c.Certain(s.At)
-		if (s.Relation == rule.Duplicate || !known) && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+		if (s.Relation == rule.Duplicate || !known) && p.Opcode.AnsweredByData() {
 			if !known {
 				r.unsure++
 			}
