@@ -27,11 +27,9 @@ var wholeOnly = define(rule.Rule{
 	}),
 })
 
-// intact returns the fault in the memory of a completed receive, as reported placements show it; "" for none.
+// intact returns the fault in the memory of a receive whose message is whole, as reported placements show it; "" for
+// none.
 func (m *message) intact() string {
-	if !m.arrived.covers(0, m.length) {
-		return "it lacks bytes"
-	}
 	for i := range m.parts {
 		if p := &m.parts[i]; p.fresh && p.len > 0 && !p.stored {
 			return "bytes " + p.bytes().String() + " were not placed as sent"

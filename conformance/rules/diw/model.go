@@ -34,7 +34,7 @@ type model struct {
 type step struct {
 	sent, came *datagram  // datagram completed at the source, or at the target
 	m          *message   // the message concerned
-	p          *part      // the segment added to m
+	p          *part      // the segment added to m, or placed
 	closed     []*message // messages that can get no more segments
 }
 
@@ -208,7 +208,7 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 			}
 		}
 	case trace.Store:
-		m = w.stored(e)
+		m, w.now.p = w.stored(e)
 	case trace.Declared:
 		if m = w.table[key{true, uint32(e.Body.ID)}]; m != nil {
 			m.entries++
@@ -220,12 +220,10 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	return m
 }
 
-// stored finds the segment that was placed, and returns its message. SENDs may be equal and in overlapping buffers:
-// then the segment that arrived first is placed first, and completed messages were placed before. Among Write-Records
-// it is the latest with such a segment.
-func (w *model) stored(e *trace.Event) *message {
-	var of *message
-	var first *part
+// stored finds the segment that was placed, and its message; nil when there is none. SENDs may be equal and in
+// overlapping buffers: then the segment that arrived first is placed first, and completed messages were placed before.
+// Among Write-Records it is the latest with such a segment.
+func (w *model) stored(e *trace.Event) (of *message, first *part) {
 	for _, m := range w.live {
 		if p := m.waiting(e); p != nil && (first == nil || p.at < first.at || p.at == first.at &&
 			p.record < first.record) {
@@ -238,8 +236,8 @@ func (w *model) stored(e *trace.Event) *message {
 		}
 	}
 	if first == nil {
-		return nil
+		return nil, nil
 	}
 	first.stored = true
-	return of
+	return of, first
 }

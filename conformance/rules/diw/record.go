@@ -65,13 +65,8 @@ var placedOnArrival = define(rule.Rule{
 			}
 		}
 		w.told = func(e *trace.Event, m *message) {
-			if e.Kind != trace.Store || m == nil || !m.record {
-				return
-			}
-			for i := range m.parts {
-				if p := &m.parts[i]; p.stored && m.base+uint64(p.off) == e.VA && e.At.Sub(p.at) > lateness {
-					w.Failf(rule.Responder, "%v: bytes %v are placed long after they arrived", m, spans{m.chunk(e)})
-				}
+			if e.Kind == trace.Store && m != nil && m.record && e.At.Sub(w.now.p.at) > lateness {
+				w.Failf(rule.Responder, "%v: bytes %v are placed long after they arrived", m, spans{m.chunk(e)})
 			}
 		}
 		w.over = func(m *message) {
