@@ -47,8 +47,6 @@ func (k *keeping) sight(s *rule.Sight) {
 		k.ack.Oldest().PSN = p.PSN
 	case s.Point == trace.ResponderIn:
 		k.arrivals.early(s)
-	case c.Fatal:
-		k.ack.Excuse(nil)
 	case p.AETH.Syndrome.IsRNR():
 		k.arrivals.refuse(p)
 		k.answer(s)

@@ -101,8 +101,6 @@ func (e *each) sight(s *rule.Sight) {
 	case s.Point == trace.ResponderIn:
 		again := c.GapOpen
 		e.second = e.arrivals.early(s) && again || e.second
-	case c.Fatal:
-		e.arrivals.list = nil
 	case isRACK(p):
 		if _, ok := e.arrivals.named(p); !ok && !e.arrivals.excused(p) {
 			e.arrivals.doubted(s, "a RACK of "+c.Rel(p.SACK.PSN)+" too many")
