@@ -59,7 +59,7 @@ func TestExamplesAreWhole(t *testing.T) {
 	if a := nak.Kept.About; !strings.HasPrefix(a, "One NAK for the whole gap") || len(nak.Kept.Given) > 0 {
 		t.Errorf("%s is about %q, given %v", nak.ID, a, nak.Kept.Given)
 	}
-	if g := work.Broken.Given; len(g) != 1 || !strings.HasPrefix(g[0], "order A WRITE") || work.Broken.About != "" {
+	if g := work.Broken.Given; len(g) != 1 || !strings.HasPrefix(g[0], "order A ") || work.Broken.About != "" {
 		t.Errorf("%s is given %q, about %q", work.ID, g, work.Broken.About)
 	}
 }
