@@ -99,22 +99,6 @@ func keepReach(c *Conversation, features []string) int32 {
 	return keepLimit
 }
 
-// SurelyKept reports whether a request that is accepted was kept until its turn: it came in its turn, attributes tell
-// how many requests the responder keeps, or a selective answer has named it; and so were those before it.
-func SurelyKept(c *Conversation, s *Sight) bool {
-	k := &c.responder.keep
-	switch a := &k.assumed; {
-	case c.Known:
-		return true
-	case a.open && a.first.LessEq(s.Pkt.PSN):
-		return false
-	case s.Relation != Released:
-		return true
-	}
-	x := k.find(s.Pkt.PSN)
-	return x != nil && x.told
-}
-
 // Keeps reports whether the responder keeps requests received out of order.
 func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
 

@@ -3,6 +3,7 @@ package rule
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // assumption is the run of requests, from first to the expected PSN, that the responder may have dropped although it
@@ -36,6 +37,21 @@ func (k *keep) proven(p, expected psn.PSN) {
 func Assumed(c *Conversation, p psn.PSN) bool {
 	x := c.responder.keep.find(p)
 	return x != nil && x.assumed
+}
+
+// mayDrop reports whether the responder may drop a request that arrives although its turn seems to have come: it came
+// early, no selective answer has named it, and no attributes tell how many the responder keeps; or it rests on such
+// requests.
+func mayDrop(c *Conversation, s *Sight) bool {
+	if c.Known || s.Point != trace.ResponderIn || s.Pkt.Opcode.NumberedApart() {
+		return false
+	}
+	k := &c.responder.keep
+	if a := &k.assumed; a.open && a.first.LessEq(s.Pkt.PSN) {
+		return true
+	}
+	x := k.find(s.Pkt.PSN)
+	return s.Relation == Released && (x == nil || !x.told)
 }
 
 // received takes from the run the requests up to p, whose receive the responder has reported as complete.

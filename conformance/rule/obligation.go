@@ -53,8 +53,13 @@ func (c *Context) Owes(by Blame, missing string) *Obligation {
 	return o
 }
 
-// Arise adds a debt that a sight causes, about a PSN.
-func (o *Obligation) Arise(s *Sight, about psn.PSN) { o.Owe(Debt{about, s.At, s.At, s.Index}) }
+// Arise adds a debt that a sight causes, about a PSN. A responder owes nothing for a request that it may have dropped,
+// because it did not keep what came early.
+func (o *Obligation) Arise(s *Sight, about psn.PSN) {
+	if o.by != Responder || !mayDrop(o.c.Conversation, s) {
+		o.Owe(Debt{about, s.At, s.At, s.Index})
+	}
+}
 
 // Owe adds a debt that an earlier sight caused, or whose time runs from a later event.
 func (o *Obligation) Owe(d Debt) {

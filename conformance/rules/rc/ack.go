@@ -32,7 +32,7 @@ type ackDemand struct {
 func (a *ackDemand) sight(s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
-		if s.Legal && p.AckReq && !a.c.Fatal && rule.SurelyKept(a.c.Conversation, s) {
+		if s.Legal && p.AckReq && !a.c.Fatal {
 			a.ack.Extend(s, p.PSN)
 		}
 		return
