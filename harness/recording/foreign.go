@@ -91,16 +91,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	r.Header.Inferred = r.unsealed == nil &&
 		(l.survey.damages(&r.Header) || at[trace.A].Unsettled(trace.A) || at[trace.B].Unsettled(trace.B))
 	for tap := range at {
-		at[tap].AddDoubts(trace.Side(tap))
-		for i := range r.Header.Conns {
-			host := r.Header.Conns[i].Ends[tap].Addr
-			if r.Header.Inferred {
-				at[tap].Suspect(host)
-			}
-			if at[tap].Unsettled(trace.Side(tap)) {
-				at[tap].Mute(host)
-			}
-		}
+		at[tap].AddDoubts(trace.Side(tap), r.Header.Inferred)
 	}
 	if r.Capture.Dropped > 0 {
 		evidence.Widen(r.Header.Conns)
@@ -130,9 +121,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	case at.Addr.IsValid():
 		r.Capture.Why = at.Why
 		if r.Header.Inferred = at.Inferred && r.unsealed == nil; r.Header.Inferred {
-			v.Suspect(at.Addr)
-			v.Skipped(at.Addr)
-			v.Mute(at.Addr)
+			v.DoubtPlace(at.Addr)
 		}
 		err = tapAt(&r.Header, r.Capture, at.Addr)
 	default:

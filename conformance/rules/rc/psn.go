@@ -21,7 +21,7 @@ var psnConsecutive = rule.Rule{
 			return
 		}
 		switch o := rule.State[outset](c); {
-		case !o.any:
+		case !o.begun:
 			*o = outset{true, c.Keeps() && !s.Pkt.Opcode.StartsMessage()}
 		case s.Pkt.PSN == c.MAX:
 			c.Met()
@@ -33,9 +33,13 @@ var psnConsecutive = rule.Rule{
 	},
 }
 
-// outset is how the requests of a trace begin. If it begins within a message, and the responder keeps what is early,
-// requests that were sent before it may be in flight, and one step leads over them.
-type outset struct{ any, flying bool }
+// outset is how the requests of a trace begin.
+type outset struct {
+	begun bool // a request was seen
+	// requests sent before the trace may be in flight, and one step leads over them: the trace began within a message,
+	// and the responder keeps what is early
+	flying bool
+}
 
 var psnStart = rule.Rule{
 	ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,

@@ -46,7 +46,7 @@ type lack struct {
 	repaired  resends   // requests sent again, of a responder that keeps what is early
 	waiting   []psn.PSN // newest requests that an RNR NAK may name
 	data      *fetched  // nil before the first READ or atomic
-	coded     bool      // repair packets have passed, from which the requester may have data that did not pass
+	coded     bool      // LoWAR packets of no requests have passed: the requester may have data that did not
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
 

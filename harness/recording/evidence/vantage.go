@@ -149,51 +149,55 @@ var (
 var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
 	"sent, or damaged before the tap"}
 
-// skippedDoubt is the doubt about requests of a host at an inferred tap: a sender that skips a PSN, and a request lost
-// before the tap that its sender had no time to send again, look alike.
-var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
-	"or lost before the tap, whose place was inferred; --tap states it"}
+// Reasons to doubt what did not pass a tap whose place was inferred.
+const (
+	// a sender that skips a PSN, and a request lost before the tap that its sender had no time to send again, look alike
+	skippedWhy = "a request did not pass before later ones: not sent, or lost before the tap, whose place was inferred; " +
+		"--tap states it"
+	// most gaps to the same host drew a NAK
+	muteWhy = "a few gaps drew no NAK: not sent, or lost before the tap, whose place was inferred; --tap states that of " +
+		"a single tap"
+)
 
-// muteDoubt is the doubt about requests to a host at an inferred tap some of whose gaps drew no NAK, as most did.
-var muteDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a few gaps drew no NAK: not sent, or lost before the " +
-	"tap, whose place was inferred; --tap states it"}
-
-// Suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
-func (v *Vantage) Suspect(at netip.Addr) {
-	for p := range v.damaged {
-		d := &v.header.Conns[p.conn].Doubts
-		for s := range d {
-			if p.from == at {
-				d[s] = joined(d[s], damagedDoubt)
-			}
-		}
-	}
-}
-
-// Skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
-func (v *Vantage) Skipped(at netip.Addr) {
-	v.join(skippedDoubt, func(c *course) bool { return c.requester.addr == at && c.jump.valid })
-}
-
-// Mute sets the doubts about NAKs of a host at an inferred tap that did not pass.
-func (v *Vantage) Mute(at netip.Addr) {
-	v.join(muteDoubt, func(c *course) bool { return c.responder.addr == at && c.quiet() })
-}
-
-// join adds a doubt about the half-conversations for which it holds.
-func (v *Vantage) join(doubt *trace.Doubt, holds func(c *course) bool) {
+// DoubtPlace sets the doubts that remain because the place of the only tap, at the port of a host, was inferred: about
+// damaged frames of the host, and its requests and NAKs that did not pass.
+func (v *Vantage) DoubtPlace(at netip.Addr) {
+	v.suspect(func(p passage) bool { return p.from == at })
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
-			if c != nil && holds(c) {
-				d := &v.header.Conns[i].Doubts[from]
-				*d = joined(*d, doubt)
+			if c == nil {
+				continue
+			}
+			d := &v.header.Conns[i].Doubts[from]
+			if c.requester.addr == at && c.jump.valid {
+				*d = joined(*d, lacking(skippedWhy))
+			}
+			if c.responder.addr == at && c.quiet() {
+				*d = joined(*d, lacking(muteWhy))
 			}
 		}
 	}
 }
 
-// AddDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
-func (v *Vantage) AddDoubts(tap trace.Side) {
+// suspect sets the doubts about connections on which damaged frames passed that the tap may have damaged.
+func (v *Vantage) suspect(damaged func(passage) bool) {
+	for p := range v.damaged {
+		if damaged(p) {
+			for s := range v.header.Conns[p.conn].Doubts {
+				d := &v.header.Conns[p.conn].Doubts[s]
+				*d = joined(*d, damagedDoubt)
+			}
+		}
+	}
+}
+
+// AddDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there; inferred
+// is set if the places of the taps are.
+func (v *Vantage) AddDoubts(tap trace.Side, inferred bool) {
+	if inferred {
+		v.suspect(func(p passage) bool { return p.from == v.header.Conns[p.conn].Ends[tap].Addr })
+	}
+	unsettled := v.Unsettled(tap)
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
 			if c == nil {
@@ -205,6 +209,8 @@ func (v *Vantage) AddDoubts(tap trace.Side) {
 				why = swappedWhy
 			case !here && c.behind:
 				why = behindWhy
+			case !here && unsettled && c.quiet():
+				why = muteWhy
 			case here && c.before:
 				why = beforeWhy
 			case here && c.deaf && !v.near(c.requester):
