@@ -51,7 +51,8 @@ func (s *survey) procedure(was *procedure) procedure {
 // mirrors sets twice and apart of a procedure from the frames that were seen twice.
 func (s *survey) mirrors(to *procedure) {
 	if !to.two {
-		to.twice[0], to.apart[0] = s.twice.windows(), s.twice.apart()
+		to.twice[0] = s.twice.windows()
+		to.apart[0] = s.twice.apart(to.twice[0])
 		return
 	}
 	own := [2]mirrored{s.own[0].windows(), s.own[1].windows()}

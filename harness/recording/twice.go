@@ -194,11 +194,11 @@ func (w *doubled) mostly(window time.Duration, percent int) bool {
 // nearMirror is the longest time between both sights of a frame at a mirror in one place.
 const nearMirror = 10 * time.Microsecond
 
-// apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
-// sights are at two places; or nearly all of both directions; or nearly all answers, and no request, which would have
-// made a responder repeat answers. Go-back-N repeats most requests after a round trip when many are lost, and answers
-// are not seen again then.
-func (d *doubles) apart() bool {
+// apart reports whether most frames of a direction are seen twice at about the same interval, and not by the mirror in
+// one place that windows found; or nearly all of both directions; or nearly all answers, and no request, which would
+// have made a responder repeat answers. The sights are at two places then. Go-back-N repeats most requests after a round
+// trip when many are lost, and answers are not seen again then.
+func (d *doubles) apart(near mirrored) bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)
 	}
@@ -209,7 +209,7 @@ func (d *doubles) apart() bool {
 		middle, back := w.after[len(w.after)/2], d.ways[way{on.to, on.from}]
 		alone := back == nil || len(back.after) == 0
 		switch {
-		case middle <= nearMirror:
+		case middle <= nearMirror && near[on] > 0:
 		case len(w.after) >= 2*fewAgain && w.about(middle, 50)*10 > w.frames*6 && !w.resent(middle, back),
 			d.nearly(w, middle) && (alone && !w.asks || !alone && d.nearly(back, middle)):
 			return true

@@ -215,7 +215,7 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 		"of two places":             {true, false, 5000, 30, true},
 		"a request is sent again":   {true, true, 5000, 30, false},
 		"requests of the responder": {false, false, 5000, 30, false},
-		"of one place":              {true, false, 5, 30, false},
+		"of two near places":        {true, false, 5, 30, true},
 		"few":                       {true, false, 5000, 5, true},
 		"too few":                   {true, false, 5000, 3, false},
 	} {
@@ -232,7 +232,7 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 			frame(100+i, back, int64(i)*30+1, true)
 		}
 		for i := range uint64(20) { // whose first sight precedes the capture
-			frame(200+i, back, c.every*4/5+int64(i)*10, c.answer)
+			frame(200+i, back, c.every*4/5+int64(i)*c.every/500, c.answer)
 		}
 		for i := range c.twice {
 			frame(100+i, back, int64(i)*30+1+c.every, c.answer)
@@ -240,7 +240,7 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 		if c.again {
 			frame(7, there, c.every, false)
 		}
-		if got := d.apart(); got != c.want {
+		if got := d.apart(d.windows()); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -269,7 +269,7 @@ func TestMirrorOfTwoPlacesShort(t *testing.T) {
 				}
 			}
 		}
-		if got := d.apart(); got != answersTwice {
+		if got := d.apart(d.windows()); got != answersTwice {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -334,7 +334,7 @@ func TestMirrorBesideGoingBack(t *testing.T) {
 		sees(there, roce.SendOnly, 1, 21)
 		sees(there, roce.SendOnly, 100, 100+pairs)
 		sees(there, roce.SendOnly, 100, 100+pairs)
-		if got := d.apart(); got != want {
+		if got := d.apart(d.windows()); got != want {
 			t.Errorf("%d pairs: %v", pairs, got)
 		}
 	}
