@@ -42,7 +42,7 @@ func (c *Capture) scattered() bool {
 }
 
 // Doubts returns the properties that the capture as a whole lacks, so that no FAIL that rests on them is a proof.
-// Missing frames that are all located raise doubts only on their half-conversations (trace.Conn.Doubts).
+// Missing frames that are all located, and QPNs used again, raise doubts only on their connections (trace.Conn.Doubts).
 func (c *Capture) Doubts() (list []trace.Doubt) {
 	doubt := func(fails validity.Property, why string) { list = append(list, trace.Doubt{Fails: fails, Why: why}) }
 	if c.scattered() {
@@ -65,9 +65,6 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	}
 	if c.Distant {
 		doubt(validity.Capture, "hardly any frame was seen at both taps, so that their places are unknown")
-	}
-	if c.Anew > 0 {
-		doubt(validity.Capture, "QPNs were used again for other connections")
 	}
 	if c.Back {
 		doubt(validity.Capture|validity.Clock, "the time stamps go back for many frames in a row: a clock was set, so "+

@@ -18,6 +18,11 @@ func (r *Recording) learn(name string, with anew, stated Stated) (anew, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range r.Header.Conns {
+		if r.Header.Conns[i].Anew {
+			r.Capture.Anew++
+		}
+	}
 	return l.kept.reading(as, &r.Header, l.bad == 0), nil
 }
 
@@ -96,7 +101,9 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	if r.Capture.Dropped > 0 {
 		evidence.Widen(r.Header.Conns)
 	}
-	r.Capture.Anew = at[0].Anew(&r.Header) + at[1].Anew(&r.Header)
+	for _, v := range at {
+		v.MarkAnew(&r.Header)
+	}
 	return nil, nil
 }
 
@@ -128,7 +135,8 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		err = Tap{place: between}.settle(&r.Header, r.Capture)
 		r.Capture.Told, r.Capture.Why = false, at.Why
 	}
-	r.Capture.Missing, r.Capture.Anew = v.Missing(&r.Header), v.Anew(&r.Header)
+	r.Capture.Missing = v.Missing(&r.Header)
+	v.MarkAnew(&r.Header)
 	return err
 }
 

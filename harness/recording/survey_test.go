@@ -344,9 +344,16 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 			t.Errorf("%s: began again %v, MTU %d", name, conn.Anew, conn.Ends[trace.A].QP.MTU)
 		}
 		guessed := r.Header.Conns[0].Doubts[trace.A] == evidence.GuessedPeer
-		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || (len(got.Doubts()) > 0) != c.anew {
+		doubtful := r.Header.Conns[0].Doubts != [2]*trace.Doubt{}
+		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || doubtful != (c.anew || c.unsure) {
 			t.Errorf("%s: %+v, doubts %v, guessed %v", name, got, got.Doubts(), guessed)
 		}
+	}
+	beside := "qp conn=0\nqp conn=1 start=500000\n" + again +
+		"@50..59 A>B SEND_ONLY psn=+0 len=1 A conn=1\n@60..69 B>A ACK psn=+0 msn=1 conn=1\n"
+	r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, beside, 0), trace.A))
+	if h := &r.Header; !h.Conns[0].Anew || h.Conns[1].Doubts != [2]*trace.Doubt{} || len(r.Capture.Doubts()) > 0 {
+		t.Errorf("a connection beside it: doubts %v of it, %v of all", h.Conns[1].Doubts, r.Capture.Doubts())
 	}
 }
 

@@ -69,7 +69,7 @@ type Capture struct {
 	Located  uint64            // least number of missing frames that other frames of a connection show
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
 	Distant  bool              // two taps have hardly a frame in common, and the delay of the link may exceed the capture
-	Anew     uint64            // connections that began anew between the same QPNs, by PSN and MSN
+	Anew     uint64            // connections whose packets may be of several, because their QPNs were used again
 	// frames that arrived at one tap and that the other tap, at the port of their sender, does not have; set by Play
 	Injected uint64
 	Early    uint64        // frames that arrived before they had left, by the clocks of two taps; set by Play

@@ -196,8 +196,8 @@ const nearMirror = 10 * time.Microsecond
 
 // apart reports whether most frames of a direction are seen twice at about the same interval, and not by the mirror in
 // one place that windows found; or nearly all of both directions; or nearly all answers, and no request, which would
-// have made a responder repeat answers. The sights are at two places then. Go-back-N repeats most requests after a round
-// trip when many are lost, and answers are not seen again then.
+// have made a responder repeat answers. The sights are at two places then. Go-back-N repeats most requests after a
+// round trip when many are lost, and answers are not seen again then.
 func (d *doubles) apart(near mirrored) bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)

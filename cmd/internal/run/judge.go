@@ -14,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -202,6 +203,9 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 	var doubts []string
 	for _, d := range c.Doubts() {
 		doubts = append(doubts, d.Why)
+	}
+	if c.Anew > 0 {
+		doubts = append(doubts, quantity.Plural(int64(c.Anew), "connection", "connections")+" whose QPNs were used again")
 	}
 	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns),
 		Doubts: doubts,

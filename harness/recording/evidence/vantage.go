@@ -242,17 +242,13 @@ func (v *Vantage) Missing(h *trace.Header) (n uint64) {
 	return n
 }
 
-// Anew returns the number of connections whose QPNs were reused, and marks them. Their MTU may have changed, so it is
-// set to 0, unknown.
-func (v *Vantage) Anew(h *trace.Header) (n uint64) {
+// MarkAnew marks the connections whose QPNs were reused, as one tap shows.
+func (v *Vantage) MarkAnew(h *trace.Header) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {
-			if c == nil || !c.reuse.may() {
-				continue
+			if c != nil && c.reuse.may() {
+				MarkAnew(&h.Conns[i])
 			}
-			n++
-			MarkAnew(&h.Conns[i])
 		}
 	}
-	return n
 }
