@@ -42,6 +42,17 @@ func Adopt(name string, p *contract.Program) *Child {
 // Patience is the time limit for a process to obey an order.
 const Patience = 30 * time.Second
 
+// Within calls ask, which waits for an answer of the program, and kills a program that does not answer in time. The
+// error then says so in place of that of ask.
+func (c *Child) Within(patience time.Duration, ask func() error) error {
+	timer := time.AfterFunc(patience, func() { _ = c.Kill() })
+	err := ask()
+	if !timer.Stop() && err != nil {
+		return fmt.Errorf("netns: %s did not answer within %s and was killed", c.Name, patience)
+	}
+	return err
+}
+
 // Ended is closed when the program has ended.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
@@ -87,7 +98,8 @@ func (c *Child) Death(what string) error {
 		if c.err != nil {
 			return fmt.Errorf("netns: %s %s: %w%s", c.Name, what, c.err, c.Log.Last())
 		}
+		return fmt.Errorf("netns: %s %s%s", c.Name, what, c.Log.Last())
 	default:
+		return fmt.Errorf("netns: %s closed its standard output and ran on%s", c.Name, c.Log.Last())
 	}
-	return fmt.Errorf("netns: %s %s%s", c.Name, what, c.Log.Last())
 }

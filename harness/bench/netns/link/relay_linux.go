@@ -54,8 +54,32 @@ func (l *relayStage) open() error {
 	if setup.Processor != nil {
 		l.site.Fact(l.hop.Named("processor of the relay"), fmt.Sprint(*setup.Processor))
 	}
-	l.remote, err = relay.Attach(l.child.Stdin, l.child.Stdout, setup)
-	return l.or(err)
+	return l.ask(func() error {
+		l.remote, err = relay.Attach(l.child.Stdin, l.child.Stdout, setup)
+		return err
+	})
+}
+
+// ask calls what waits for an answer of the relay, which is killed when it gives none: a relay that hangs would
+// otherwise hang the run.
+func (l *relayStage) ask(wait func() error) error {
+	return l.child.Within(child.Patience, func() error { return l.or(wait()) })
+}
+
+// stats asks for the counts of the phase so far.
+func (l *relayStage) stats() (st relay.Stats, err error) {
+	return st, l.ask(func() error {
+		st, err = l.remote.Stats()
+		return err
+	})
+}
+
+// phase begins a phase of the link.
+func (l *relayStage) phase(c relay.Command) error {
+	return l.ask(func() error {
+		_, err := l.remote.Phase(c)
+		return err
+	})
 }
 
 func (l *relayStage) close() error {
@@ -84,8 +108,8 @@ func (l *relayStage) death() error { return l.child.Death("ended in the middle o
 
 // busy reports whether the relay holds frames.
 func (l *relayStage) busy() (bool, error) {
-	st, err := l.remote.Stats()
-	return st.AB.InFlight+st.BA.InFlight > 0, l.or(err)
+	st, err := l.stats()
+	return st.AB.InFlight+st.BA.InFlight > 0, err
 }
 
 // setup describes the link to the relay process, which keeps its log at a path.
@@ -106,20 +130,18 @@ func (l *relayStage) setup(log string) (relay.Setup, error) {
 }
 
 func (l *relayStage) delayOnly() error {
-	_, err := l.remote.Phase(relay.Command{Phase: relay.ProbePhase})
-	return l.or(err)
+	return l.phase(relay.Command{Phase: relay.ProbePhase})
 }
 
 func (l *relayStage) impairAll(epoch vtime.Time) error {
 	l.epoch = epoch
-	_, err := l.remote.Phase(relay.Command{Phase: relay.RunPhase, Epoch: epoch})
-	return l.or(err)
+	return l.phase(relay.Command{Phase: relay.RunPhase, Epoch: epoch})
 }
 
 func (l *relayStage) report() (Report, error) {
-	st, err := l.remote.Stats()
+	st, err := l.stats()
 	if err != nil {
-		return Report{}, l.or(err)
+		return Report{}, err
 	}
 	r := Report{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Overflow: st.LogDropped, Exact: true}
 	for side, p := range []relay.PathStats{st.AB, st.BA} {
