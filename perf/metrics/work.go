@@ -141,6 +141,9 @@ func (c *Collector) tally(side trace.Side) Tally {
 	if t.Ordered > 0 {
 		seen = min(seen, t.Ordered) // a tool also sends messages that the Spec does not count
 	}
+	if t.Known == ByCompletions {
+		t.Done = min(t.Done, t.most())
+	}
 	switch {
 	case t.Known == ByCompletions && order.Silent > 0:
 		t.Done = max(t.Done, min(seen, t.Done+order.Silent))
@@ -148,6 +151,18 @@ func (c *Collector) tally(side trace.Side) Tally {
 		t.Done, t.Known = max(t.Done, seen), ByWire
 	}
 	return t
+}
+
+// most returns the number of requests that may be done: those that were ordered and posted, as far as that is known,
+// without those that ended otherwise. An endpoint may report more, when it completes a request twice.
+func (t *Tally) most() int64 {
+	most := t.Done
+	for _, n := range []int64{t.Ordered, t.Posted} {
+		if n > 0 {
+			most = min(most, max(0, n-t.Flushed-t.Failures()))
+		}
+	}
+	return most
 }
 
 // knowledge returns the source of the number of completed requests of a side.

@@ -39,6 +39,31 @@ func TestWork(t *testing.T) {
 }
 
 // TestWorkOnTheWire: the work of a device is counted from acknowledgements, unless the tool above it reports more.
+// A request that an endpoint completes twice is done once.
+func TestWorkDoneTwice(t *testing.T) {
+	h := &trace.Header{Reports: trace.ReportCQE, Taps: [2]bool{true, true}, Conns: make([]trace.Conn, 1)}
+	for _, c := range []struct{ ordered, posted, succeeded, flushed, want int64 }{
+		{100, 100, 101, 0, 100},
+		{0, 100, 101, 0, 100},
+		{100, 10, 11, 3, 7},
+		{100, 120, 120, 0, 100},
+		{0, 0, 5, 0, 5},
+	} {
+		m := metrics.NewCollector(h, metrics.Options{Orders: [2]metrics.Order{{Requests: c.ordered}}})
+		for kind, n := range map[trace.EventKind]int64{trace.Post: c.posted, trace.CQE: c.succeeded} {
+			for range n {
+				m.Event(&trace.Event{Kind: kind})
+			}
+		}
+		for range c.flushed {
+			m.Event(&trace.Event{Kind: trace.CQE, Body: engine.Event{Status: engine.StatusFlushed}})
+		}
+		if got := m.Summary().Work.Done; got != c.want {
+			t.Errorf("%+v: %d done", c, got)
+		}
+	}
+}
+
 func TestWorkOnTheWire(t *testing.T) {
 	_, kept := simulate(t, "link delay=1ms", "load write msg=4KiB count=7")
 	for _, c := range []struct {
