@@ -14,7 +14,6 @@ import (
 // from the first response seen, which names its READ and its offset; earlier ones may have been lost before the tap.
 type ReadSpace struct {
 	Started bool
-	Start   psn.PSN
 	MAX     psn.PSN // at the responder's tap: next PSN never sent
 	UNA     psn.PSN // at the responder's tap: oldest PSN not acknowledged by a packet that arrived there
 	EPSN    psn.PSN // at the requester's tap: next PSN expected in order
@@ -67,8 +66,7 @@ func (r *ReadSpace) requested(p *roce.Packet) {
 // begin starts the space at a PSN, if it has not started.
 func (r *ReadSpace) begin(p psn.PSN) {
 	if !r.Started {
-		r.Started, r.Start = true, p
-		r.MAX, r.UNA, r.EPSN = p, p, p
+		r.Started, r.MAX, r.UNA, r.EPSN = true, p, p, p
 	}
 }
 

@@ -96,7 +96,10 @@ const (
 	InOrder            // responder: PSN == EPSN
 	Ahead              // responder: PSN > EPSN
 	Duplicate          // responder: PSN < EPSN
-	Released           // responder: PSN == EPSN, of a request that came earlier and was kept
+	// responder: PSN == EPSN, of a request that came earlier and was kept. Pkt, Sum and Index are those of the request,
+	// without payload and Raw; Rec is the record of what shows that its turn has come: the packet that it had waited for,
+	// a response, or an empty record for a completion
+	Released
 )
 
 // Sight is a sight of a packet with its relation to the state of the Conversation.
@@ -114,11 +117,6 @@ type Sight struct {
 	Of *Conversation
 	// Kept is set for a packet that came Ahead and that its receiver keeps, and did not hold before.
 	Kept bool
-	// Arrived is the arrival time of a Released request; At is the time at which its turn came. Pkt, Sum and Index of
-	// such a sight are those of the request, without payload and Raw. Rec is the record of the packet that the request
-	// had waited for, or of the response which shows that it was kept; when a completion shows that, Rec is an empty
-	// record.
-	Arrived vtime.Time
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.
 	Message, Offset int

@@ -8,7 +8,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // KeepsEarly is the feature of transports whose responders keep requests received out of order, and execute them when
@@ -74,7 +73,6 @@ type kept struct {
 	pos     position
 	below   bool // a newer request was held when it arrived
 	index   uint64
-	at      vtime.Time
 	sum     uint32
 	len     int
 	imm     uint32
@@ -161,8 +159,7 @@ func (k *keep) put(s *Sight, ahead int, waits bool) {
 		k.grow(need)
 	}
 	p := s.Pkt
-	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, at: s.At,
-		sum: s.Sum, len: p.Len,
+	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, sum: s.Sum, len: p.Len,
 		imm: p.Imm, bth: p.BTH, reth: p.RETH, so: p.SO}
 }
 
@@ -266,7 +263,7 @@ func (c *Conversation) release(s *Sight) bool {
 	p := &k.released
 	*p = roce.Packet{BTH: x.bth, RETH: x.reth, SO: x.so, Imm: x.imm, Len: x.len}
 	s.Pkt, s.Sum, s.Raw, s.Index = p, x.sum, nil, x.index
-	s.Relation, s.Arrived = Released, x.at
+	s.Relation = Released
 	s.Reason = c.responder.pos.fault(p, p.Opcode, c.MTU)
 	s.Legal, s.Kept = s.Reason == "", false
 	return true

@@ -35,16 +35,15 @@ import (
 // endpoint's clock. On a real bench the endpoint decides a little later, so it may still use a repair packet that
 // arrives at that moment and that the Decoder ignores; the hole then counts as given up.
 type Decoder struct {
-	Tracking  bool
-	Next      psn.PSN   // next PSN that has not been passed up in order
-	Base      psn.PSN   // first PSN of the current block
-	Held      int       // packets held behind a hole
-	Recovered int       // packets recovered so far
-	Failures  int       // blocks that could not be repaired so far
-	Hole      psn.PSN   // first missing PSN of the latest block that could not be repaired
-	Why       Failure   // why that block could not be repaired
-	Lacking   []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
-	Blind     bool      // the trace lacks the bytes from which the endpoint may have recovered a packet
+	Tracking bool
+	Next     psn.PSN   // next PSN that has not been passed up in order
+	Base     psn.PSN   // first PSN of the current block
+	Held     int       // packets held behind a hole
+	Failures int       // blocks that could not be repaired so far
+	Hole     psn.PSN   // first missing PSN of the latest block that could not be repaired
+	Why      Failure   // why that block could not be repaired
+	Lacking  []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
+	Blind    bool      // the trace lacks the bytes from which the endpoint may have recovered a packet
 
 	Source
 	above  Transport

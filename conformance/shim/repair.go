@@ -77,7 +77,6 @@ func (d *Decoder) decode(s *trace.Sight) {
 		if !ok {
 			return
 		}
-		d.Recovered++
 		d.there[at] = true
 		if made.Pkt.PSN == d.Next {
 			d.advance(made, true)

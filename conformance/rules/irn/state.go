@@ -17,7 +17,6 @@ var order = []string{"next_sn_to_send", "last_acked_psn", "retransmit_sn", "reco
 // snapshot is the reported state of the sender of requests after one input.
 type snapshot struct {
 	at         vtime.Time // of the latest report
-	next       psn.PSN    // nextSNtoSend: the lowest PSN never sent
 	acked      psn.PSN    // lastAcked: the oldest unacknowledged PSN
 	retransmit psn.PSN    // retransmitSN: the next hole to retransmit
 	recov      psn.PSN    // recoverSN: the newest PSN sent at the latest retransmission
@@ -34,7 +33,7 @@ type watcher struct {
 // newWatcher returns a watcher that calls step for every change.
 func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *watcher {
 	w := &watcher{selective.NewReports(c, true,
-		snapshot{next: c.Start, acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
+		snapshot{acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
 	w.Order, w.Set = order, (*snapshot).set
 	w.Step = func(prev, cur *snapshot) { step(w, prev, cur) }
 	return w
@@ -44,8 +43,6 @@ func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *wa
 func (s *snapshot) set(e *trace.Event) {
 	p := psn.New(uint32(e.Value))
 	switch s.at = e.At; e.Name {
-	case "next_sn_to_send":
-		s.next = p
 	case "last_acked_psn":
 		s.acked = p
 	case "retransmit_sn":

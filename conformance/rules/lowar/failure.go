@@ -107,7 +107,6 @@ func (h *hole) response(s *rule.Sight) {
 
 // repairsLost holds the repair packets that the link lost.
 type repairsLost struct {
-	c    *rule.Context
 	gone rule.Latest[roce.Repair]
 }
 
@@ -149,7 +148,7 @@ var repairAlsoLost = define(rule.Rule{
 	Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut,
 	Stimulus: "a packet of a block lost, and its repair packet",
 	New: func(c *rule.Context) rule.Check {
-		gone := repairsLost{c: c}
+		gone := repairsLost{}
 		h := newHole(c, func(why shim.Failure, p psn.PSN) bool { return why != shim.FailedFull && gone.covered(p) })
 		return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }}
 	},

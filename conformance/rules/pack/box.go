@@ -15,7 +15,7 @@ type management struct {
 	leaving                backlog // since the DREQ left for Remote
 	fromA                  bool    // side A sent the REQ
 	reqStart, repStart     psn.PSN // Starting PSNs of REQ and REP
-	local, remote          uint32  // QPNs
+	local                  uint32  // QPN of Local
 	reqQPN                 uint32  // QPN in the REQ
 }
 
@@ -70,9 +70,9 @@ func (p *path) managed(s *rule.Sight) {
 
 // connect completes the connection that a REQ began.
 func (m *management) connect(rep *roce.REP) {
-	m.connected, m.repStart, m.local, m.remote = true, rep.StartingPSN, m.reqQPN, rep.QPN
+	m.connected, m.repStart, m.local = true, rep.StartingPSN, m.reqQPN
 	if !m.fromA {
-		m.local, m.remote = rep.QPN, m.reqQPN
+		m.local = rep.QPN
 	}
 }
 

@@ -15,7 +15,6 @@ type hold struct {
 	got        psn.PSN    // the response that Remote owes next; first <= got <= end
 	next       psn.PSN    // the first response that Local lacks; first <= next <= end
 	asked      psn.PSN    // requests before this PSN may be acknowledged to Local
-	since      psn.PSN    // first PSN of Local's latest request for it
 	left       psn.PSN    // PSN after the latest response that left for Local
 	again      backlog    // answers that may leave after Local's latest repetition of the request
 	repeat     vtime.Time // Local's latest repetition of the request; 0 before the first
@@ -99,7 +98,7 @@ func (p *path) owed() *hold {
 // first.
 func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 	if x.Less(h.next) {
-		h.next, h.since = x, x
+		h.next = x
 	}
 	h.repeat = at
 	if !p.c.PeerPort.Holds(h.again.since, at) {

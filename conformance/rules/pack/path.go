@@ -139,19 +139,15 @@ func (p *path) requested(s *rule.Sight) {
 	}
 	p.exp = x.Add(n)
 	r := p.slot(x)
-	*r = request{used: true, asked: true, psn: x, end: p.exp, packet: *s.Pkt, sum: s.Sum, count: p.count, at: s.At,
-		size: s.Rec.WireBytes - aroundFrame}
+	*r = request{used: true, asked: true, psn: x, end: p.exp, packet: *s.Pkt, sum: s.Sum, count: p.count, at: s.At}
 	r.packet.Payload = nil
 	switch {
 	case o.IsRead(), o.IsAtomic():
-		p.holds = append(p.holds, hold{first: x, end: p.exp, got: x, next: x, asked: p.asked, since: x, left: x})
+		p.holds = append(p.holds, hold{first: x, end: p.exp, got: x, next: x, asked: p.asked, left: x})
 	case s.Pkt.AckReq:
 		p.asked = p.exp
 	}
 }
-
-// aroundFrame is the length that layer 1 adds to a frame, in bytes: FCS, preamble and gap.
-const aroundFrame = 24
 
 // begin sets all PSNs to the first one.
 func (p *path) begin(x psn.PSN) {
@@ -204,7 +200,6 @@ func (p *path) forwarded(s *rule.Sight) {
 		p.tries++
 	}
 	if r := p.find(x); r != nil {
-		r.sent++
 		p.max = psn.Max(p.max, r.end)
 	}
 }

@@ -17,9 +17,7 @@ type request struct {
 	packet  roce.Packet // without payload
 	sum     uint32
 	count   int         // number of messages that end with it or before
-	sent    int         // how often it left for Remote
 	at      vtime.Time  // its arrival
-	size    int         // length of the frame, in bytes
 	ack     roce.Packet // the pseudo-ACK of this PSN, if hasACK is set
 	hasACK  bool
 	floor   psn.MSN  // newest MSN that Local had received before ack

@@ -157,7 +157,6 @@ type sendQueue struct {
 type wqe struct {
 	id   uint64
 	op   engine.Op
-	len  uint32
 	last psn.PSN // if sent
 	sent bool    // its last packet was sent
 }
@@ -172,7 +171,7 @@ func (q *sendQueue) post(e *trace.Event) {
 		q.head = 0
 	}
 	if len(q.posted) < queueLimit {
-		q.posted = append(q.posted, wqe{id: e.Body.ID, op: e.Body.Op, len: e.Len})
+		q.posted = append(q.posted, wqe{id: e.Body.ID, op: e.Body.Op})
 	}
 }
 

@@ -15,12 +15,11 @@ import (
 // that was lost is not acknowledged.
 type lack struct {
 	begun     bool
-	newest    psn.PSN // PSN after the newest request
-	start     psn.PSN // PSN of the first request
-	end       psn.PSN // PSN after the first request
-	holes     []hole  // in order
-	ahead     psn.PSN // newest PSN that was acknowledged and not seen; valid when far is true
-	far       bool
+	newest    psn.PSN    // PSN after the newest request
+	start     psn.PSN    // PSN of the first request
+	end       psn.PSN    // PSN after the first request
+	holes     []hole     // in order
+	far       bool       // a request after the newest was acknowledged
 	foretold  bool       // newest was answered with data before it passed, when no READ or atomic awaited them
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
@@ -288,7 +287,7 @@ func (l *lack) fill(p, end psn.PSN) {
 // acknowledged processes an answer which shows that all requests before p were received.
 func (l *lack) acknowledged(p psn.PSN) {
 	if l.newest.Less(p) && p.Sub(l.newest) < SkipLimit {
-		l.ahead, l.far = p.Add(-1), true
+		l.far = true
 	}
 	l.asked(p)
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool {
@@ -343,7 +342,7 @@ func (l *lack) close() {
 // shows it too.
 func (l *lack) received(p psn.PSN) {
 	if l.newest.LessEq(p) && p.Sub(l.newest) < SkipLimit {
-		l.ahead, l.far = p, true
+		l.far = true
 	}
 	if d := l.low.Sub(p); d > 0 && d < SkipLimit {
 		l.unasked = true
