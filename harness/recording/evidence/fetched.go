@@ -18,6 +18,7 @@ type fetched struct {
 	due   []stretch // PSNs of the latest requests that are not answered yet, oldest first
 	asked []asking  // the newest requests
 	holes []absent  // answers that have not passed, although later ones have
+	had   []stretch // the latest data that have passed
 }
 
 // absent is answers that have not passed. They are dropped if the requester awaited earlier ones when a later one
@@ -115,16 +116,38 @@ func (f *fetched) refused(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return p.LessEq(x.from) })
 }
 
-// acknowledged processes an ACK of p, which is no answer to a READ or atomic.
+// acknowledged processes an ACK of p. It is no answer to a READ or atomic, but it may be one to a duplicate of an earlier
+// request, which names the newest one completed.
 func (f *fetched) acknowledged(p psn.PSN) {
 	f.answered(p)
-	f.forget(p)
+	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return x.has(p) })
 }
 
 // forget drops a request that was answered wrongly; rules judge that.
 func (f *fetched) forget(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return x.has(p) })
 	f.asked = slices.DeleteFunc(f.asked, func(a asking) bool { return a.has(p) })
+}
+
+// passed records data with PSN p.
+func (f *fetched) passed(p psn.PSN) {
+	if n := len(f.had); n > 0 && f.had[n-1].to == p {
+		f.had[n-1].to = p.Next()
+		return
+	}
+	f.had = remember(f.had, stretch{p, p.Next()})
+}
+
+// hasPassed reports whether all the data of a stretch have passed, whenever that was.
+func (f *fetched) hasPassed(x stretch) bool {
+	for x.from.Less(x.to) {
+		at := slices.IndexFunc(f.had, func(h stretch) bool { return h.has(x.from) })
+		if at < 0 {
+			return false
+		}
+		x.from = f.had[at].to
+	}
+	return true
 }
 
 // answered processes a positive answer to p. Answers leave in the order of the requests, so all before p were answered.
@@ -142,6 +165,7 @@ func (f *fetched) answered(p psn.PSN) {
 // lacks the request: the answer was repeated without a repeated request, from its first PSN or from within.
 func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 	f.answered(p)
+	f.passed(p)
 	if a := f.asking(p); a != nil {
 		if a.atomic != atomic {
 			f.forget(p)

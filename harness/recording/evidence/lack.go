@@ -129,14 +129,14 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 		l.data = &fetched{}
 	}
 	for _, p := range l.data.request(s.PSN, end, s.Opcode.IsAtomic()) {
-		l.lost(p)
+		l.lost(p, l.data.hasPassed(stretch{p, p.Next()}))
 	}
 }
 
-// lost adds the sign of data that did not pass.
-func (l *lack) lost(p psn.PSN) {
+// lost adds the sign of data that did not pass; had is set if they had passed before, in answer to an earlier request.
+func (l *lack) lost(p psn.PSN, had bool) {
 	if !l.coded {
-		l.sign(p, unanswered)
+		l.note(sign{psn: p, what: unanswered, had: had})
 	}
 }
 
@@ -333,7 +333,7 @@ func (l *lack) close() {
 	}
 	if l.data != nil {
 		for _, h := range l.data.holes {
-			l.lost(h.from)
+			l.lost(h.from, l.data.hasPassed(h.stretch))
 		}
 	}
 }

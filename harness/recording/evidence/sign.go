@@ -11,6 +11,7 @@ type sign struct {
 	psn   psn.PSN
 	what  string // one of the constants below
 	early bool   // it may have passed before the capture began
+	had   bool   // it is data that had passed before, and were asked for again
 }
 
 // The kinds of evidence, as predicates of the packet in a reason.
@@ -37,7 +38,7 @@ func (l *lack) note(x sign) {
 // not send it again, because the request was acknowledged before the sender went on, or because only one request,
 // perhaps retransmitted by a timer, was seen before it.
 func (l *lack) unseen(p psn.PSN, known bool) {
-	l.note(sign{p, unseen, known && !(l.shown && l.first.LessEq(p))})
+	l.note(sign{psn: p, what: unseen, early: known && !(l.shown && l.first.LessEq(p))})
 }
 
 // twice adds a sign for a packet that repeats at once.
