@@ -51,14 +51,13 @@ func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, erro
 		}
 	}
 	r.Capture.Late, r.Capture.Back, r.Capture.Clocks, r.Capture.Distant = uint64(late), back, how.shift, distant
-	switch {
-	case how.two && tap.stated():
-		return nil, nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap",
-			name)
-	case !how.two:
+	if err := tap.suits(name, how.two); err != nil {
+		return nil, nil, err
+	}
+	if !how.two {
 		return l, as, r.stand(l, as, &how, tap)
 	}
-	only, err := r.both(l, as, &how)
+	only, err := r.both(l, as, &how, tap)
 	if only == nil || err != nil {
 		return l, as, err
 	}
@@ -67,36 +66,47 @@ func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, erro
 		return nil, nil, err
 	}
 	r.Capture.Late, r.Capture.Back = uint64(late), back
-	if err = r.stand(l, as, &how, tap); err == nil {
+	if err = r.stand(l, as, &how, Tap{}); err == nil {
 		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
 	}
 	return l, as, err
 }
 
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
-// only tap to use in that case: the other one, or the first if both are between the ports.
-func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
+// only tap to use in that case: the other one, or the first if both are between the ports. That the user states their
+// places leaves only what the frames contradict.
+func (r *Recording) both(l *learner, as anew, how *procedure, tap Tap) (only *trace.Side, err error) {
 	at := [2]*evidence.Vantage{evidence.NewVantage(&r.Header), evidence.NewVantage(&r.Header)}
 	w := evidence.NewWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *evidence.Sighting, e evidence.End) {
 		at[s.Tap].Follow(s, e)
 		w.Follow(s, e)
 	})
+	between := func(s trace.Side) bool { return how.apart[s] || at[s].Astray(s) }
+	if tap.stated() {
+		between = func(s trace.Side) bool {
+			_, refuted := at[s].Refutes(s)
+			return how.apart[s] || refuted
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case how.apart[trace.B] || at[trace.B].Astray(trace.B):
+	case between(trace.B):
 		return new(trace.Side), nil
-	case how.apart[trace.A] || at[trace.A].Astray(trace.A):
+	case between(trace.A):
 		b := trace.B
 		return &b, nil
 	}
 	r.Capture.Located = w.Tell()
 	l.say(&r.Header, r.Capture)
-	r.Header.Inferred = r.unsealed == nil &&
+	if r.Capture.Told = tap.stated(); r.Capture.Told {
+		r.Capture.Why += ", which is at its port as stated by the user"
+	}
+	r.Header.Inferred = r.unsealed == nil && !r.Capture.Told &&
 		(l.survey.damages(&r.Header) || at[trace.A].Unsettled(trace.A) || at[trace.B].Unsettled(trace.B))
 	for tap := range at {
-		at[tap].AddDoubts(trace.Side(tap), r.Header.Inferred)
+		at[tap].AddDoubts(trace.Side(tap), r.Header.Inferred, r.Capture.Told)
 	}
 	if r.Capture.Dropped > 0 {
 		evidence.Widen(r.Header.Conns)

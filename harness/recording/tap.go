@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Tap is the place of the only tap of a foreign capture, as the user states it. The zero Tap derives the place from the
-// frames.
+// Tap is the place of the only tap of a foreign capture, or that of its two taps, as the user states it. The zero Tap
+// derives the place from the frames.
 type Tap struct {
 	place string
 	addr  netip.Addr
@@ -21,18 +21,19 @@ const (
 	atRequester = "requester"
 	atResponder = "responder"
 	between     = "between"
+	atPorts     = "ports" // of two taps, each at the port of an end
 	bothPorts   = "both ports"
 )
 
 // TapWords are the words that ParseTap accepts.
-var TapWords = []string{"auto", atRequester, atResponder, between}
+var TapWords = []string{"auto", atRequester, atResponder, between, atPorts}
 
 // ParseTap reads one of TapWords, or the address of the tapped host.
 func ParseTap(text string) (Tap, error) {
 	switch text {
 	case "", "auto":
 		return Tap{}, nil
-	case atRequester, atResponder, between:
+	case atRequester, atResponder, between, atPorts:
 		return Tap{place: text}, nil
 	}
 	if a, err := netip.ParseAddr(text); err == nil {
@@ -45,11 +46,23 @@ func ParseTap(text string) (Tap, error) {
 // stated reports whether the user stated a place.
 func (t Tap) stated() bool { return t != Tap{} }
 
+// suits returns an error if the place is not one for the number of taps that the frames of a capture show.
+func (t Tap) suits(name string, two bool) error {
+	switch {
+	case two && t.stated() && t.place != atPorts:
+		return fmt.Errorf("trace: %s: its frames show where its two taps are; --tap ports states that each is at the port "+
+			"of an end, any other place is for captures of one tap", name)
+	case !two && t.place == atPorts:
+		return fmt.Errorf("trace: %s: --tap ports is for captures of two taps, and its frames show one", name)
+	}
+	return nil
+}
+
 // Capture describes a foreign capture: the conclusions that were drawn from its frames, and their numbers.
 type Capture struct {
 	Tap      string // "requester", "responder", "between" or "both ports"
 	Address  string // address of the host at whose port the tap is; "" for none or several
-	Told     bool   // Tap was stated by the user; otherwise derived from the frames
+	Told     bool   // the user stated the place of the tap, or of both; otherwise derived from the frames
 	Why      string
 	MTU      int               // learnt path MTU; 0 when unknown
 	Frames   uint64            // RoCEv2 frames

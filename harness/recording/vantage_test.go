@@ -135,7 +135,7 @@ func TestTapAsTold(t *testing.T) {
 		{"auto", "requester", ""}, {"requester", "requester", ""}, {"responder", "responder", ""},
 		{"between", "between", ""},
 		{ends[trace.B].Addr.String(), "responder", ""}, {"10.9.9.9", "", "an end of 0 of the 1 connections"},
-		{"middle", "", `"middle": want one of auto, requester, responder, between, or the address`},
+		{"middle", "", `"middle": want one of auto, requester, responder, between, ports, or the address`},
 	} {
 		tap, err := ParseTap(c.text)
 		var r Recording
@@ -292,6 +292,53 @@ func TestGapsWithoutNAK(t *testing.T) {
 		r, _ := filed(t, of...)
 		if got := strings.Contains(r.Header.Conns[0].Doubtful(trace.A).Why, "drew no NAK"); got != c.want {
 			t.Errorf("%+v: %+v, tap %s (%s)", c, r.Header.Conns[0].Doubts, r.Capture.Tap, r.Capture.Why)
+		}
+	}
+}
+
+// That two taps are at the ports is used as the user states it, unless the frames contradict it: what did not pass there
+// was not sent. Of one tap it cannot be.
+func TestTwoTapsAsTold(t *testing.T) {
+	ports, err := ParseTap("ports")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, back := gaps(t, "NN-", 400), tracetest.Parse(t, goBackRun(1, 30, true), 0)
+	for name, c := range map[string]struct {
+		lists [][]capture.Frame
+		tap   Tap
+		want  string // place, or part of an error
+		doubt bool
+	}{
+		"not stated": {[][]capture.Frame{tracetest.FramesAt(slow, trace.A), tracetest.FramesAt(slow, trace.B)}, Tap{},
+			bothPorts, true},
+		"stated": {[][]capture.Frame{tracetest.FramesAt(slow, trace.A), tracetest.FramesAt(slow, trace.B)}, ports,
+			bothPorts, false},
+		"damaged": {[][]capture.Frame{tracetest.FramesAt(slow, trace.A), spoil(tracetest.FramesAt(slow, trace.B), 1)}, ports,
+			bothPorts, false},
+		"contradicted": {[][]capture.Frame{tracetest.FramesAt(back, trace.A), framesBetween(back)}, ports, atRequester,
+			false},
+		"one tap": {[][]capture.Frame{tracetest.FramesAt(slow, trace.B)}, ports, "is for captures of two taps", false},
+		"another place": {[][]capture.Frame{tracetest.FramesAt(slow, trace.A), tracetest.FramesAt(slow, trace.B)},
+			Tap{place: between}, "is for captures of one tap", false},
+	} {
+		var parts []Part
+		for i, list := range c.lists {
+			path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.pcap", i))
+			tracetest.WritePcap(t, path, 65535, list)
+			parts = append(parts, Part{Name: path})
+		}
+		r, err := ReadAll(parts, Stated{Tap: c.tap})
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		doubted := r.Header.Inferred || strings.Contains(r.Header.Conns[0].Doubtful(trace.A).Why, "drew no NAK")
+		if r.Capture.Tap != c.want || c.want == bothPorts && doubted != c.doubt ||
+			r.Capture.Told != (c.tap == ports && c.want == bothPorts) {
+			t.Errorf("%s: %+v, inferred %v, %+v", name, r.Capture, r.Header.Inferred, r.Header.Conns[0].Doubts)
 		}
 	}
 }

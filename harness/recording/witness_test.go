@@ -49,6 +49,11 @@ var doubted = []struct{ name, text, want string }{
 		"B>A READ_RESP_MIDDLE psn=+1 len=1024\nB>A READ_RESP_LAST psn=+2 msn=1 len=1024\n" +
 		"@5000 A>B READ_REQUEST psn=+2 dmalen=1024 A\nB>A READ_RESP_ONLY psn=+3 msn=2 len=8\n" +
 		"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=1024\n", ""},
+	{"a READ sent again, whose PSN answers duplicates too", "A>B SEND_ONLY psn=+0 len=8 A\nA>B READ_REQUEST psn=+1 " +
+		"dmalen=8 A\nB>A ACK psn=+0 msn=1\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n@5000 A>B SEND_ONLY psn=+0 len=8 A\n" +
+		"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5010 A>B READ_REQUEST psn=+1 dmalen=8 A\nB>A ACK psn=+1 msn=2\n" +
+		"@5020 A>B READ_REQUEST psn=+1 dmalen=8 A\n@6000 B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n" +
+		"@6010 B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n@6020 B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
 	{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
 		"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
 	{"data with the syndrome of a NAK", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\n" +
@@ -278,6 +283,24 @@ func TestDoubtOfOneTap(t *testing.T) {
 		d := r.Header.Conns[0].Doubtful(trace.A)
 		if !strings.Contains(d.Why, "psn=+3 was refused and acknowledged") || d.At != at {
 			t.Errorf("%d lost: %+v (%+v)", lost, d, r.Capture)
+		}
+	}
+}
+
+// An atomic that is sent again just when its answer comes needs no second answer: that this is lost behind the
+// responder's tap is no sign of a packet that the requester's lacks. Neither tap may lack the only answer.
+func TestAnswerLostOnTheWay(t *testing.T) {
+	const begin = "@0..100 A>B SEND_ONLY psn=+0 len=8 A\n@102..202 B>A ACK psn=+0 msn=1\n@203..303 A>B FETCH_ADD psn=+1\n"
+	const end = "@409..509 A>B SEND_ONLY psn=+2 len=8 A\n@511..611 B>A ACK psn=+2 msn=3\n"
+	for text, want := range map[string]string{
+		begin + "@305..405 B>A ATOMIC_ACK psn=+1 msn=2\n@406..506 A>B FETCH_ADD psn=+1\n" +
+			"@508 B>X ATOMIC_ACK psn=+1 msn=2\n" + end: "",
+		begin + "@305 B>X ATOMIC_ACK psn=+1 msn=2\n" + end: "psn=+1 was asked for",
+	} {
+		f := tracetest.Parse(t, text, 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

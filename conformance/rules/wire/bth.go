@@ -44,12 +44,16 @@ var bthDestQP = rule.Rule{
 		Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
 	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
-		peer := c.PeerAttr.QPN
+		own, peer := c.Attr.QPN, c.PeerAttr.QPN
 		if sender(s) == rule.Responder {
-			peer = c.Attr.QPN
+			own, peer = peer, own
 		}
 		if peer == 0 {
 			return // not known
+		}
+		if own == 0 && connected(s.Pkt.Opcode) {
+			c.Doubt("packets passed for a QP from which none came: nothing shows whose peer it is")
+			return
 		}
 		c.Met()
 		if s.Pkt.DestQP != peer {
@@ -57,6 +61,10 @@ var bthDestQP = rule.Rule{
 		}
 	}),
 }
+
+// connected reports whether a QP has one peer by the service type of a packet, from which packets come back. A capture
+// tells the QPN of a peer by what it sends.
+func connected(o roce.Opcode) bool { return o.Class() != roce.ClassUC && o.Class() != roce.ClassUD }
 
 var bthPadding = rule.Rule{
 	ID: "WIRE-BTH-003", Level: rule.Must, Rests: validity.Frames,

@@ -46,7 +46,7 @@ func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *r
 // whose returns how to tell who damaged a frame, where the place of the tap is all that is missing.
 func whose(c *rule.Context) string {
 	if c.Inferred {
-		return ", whose place was inferred; --tap states that of a single tap"
+		return ", whose place was inferred; --tap states it"
 	}
 	return ""
 }

@@ -72,12 +72,15 @@ func (l *lack) doubtful(other, responder *lack) []sign {
 
 // alone returns the signs that are not explained by a packet that was never sent: those that the other tap, if there is
 // one, does not have too, and those of packets that may have passed before the captures began, by the tap at the port
-// of the responder.
+// of the responder. Data that the requester need not have asked for again may be lost on the way to it.
 func (l *lack) alone(other *lack, responder *lack) []sign {
 	if other == nil {
 		return l.signs
 	}
 	return slices.DeleteFunc(slices.Clone(l.signs), func(p sign) bool {
+		if p.had && l != responder {
+			return true
+		}
 		same := func(q sign) bool { return q.psn == p.psn && q.what == p.what }
 		return slices.ContainsFunc(other.signs, same) && slices.ContainsFunc(responder.signs, func(q sign) bool {
 			return same(q) && !q.early

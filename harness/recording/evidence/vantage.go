@@ -155,8 +155,7 @@ const (
 	skippedWhy = "a request did not pass before later ones: not sent, or lost before the tap, whose place was inferred; " +
 		"--tap states it"
 	// most gaps to the same host drew a NAK
-	muteWhy = "a few gaps drew no NAK: not sent, or lost before the tap, whose place was inferred; --tap states that of " +
-		"a single tap"
+	muteWhy = "a few gaps drew no NAK: not sent, or lost before the tap, whose place was inferred; --tap states it"
 )
 
 // DoubtPlace sets the doubts that remain because the place of the only tap, at the port of a host, was inferred: about
@@ -192,8 +191,8 @@ func (v *Vantage) suspect(damaged func(passage) bool) {
 }
 
 // AddDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there; inferred
-// is set if the places of the taps are.
-func (v *Vantage) AddDoubts(tap trace.Side, inferred bool) {
+// is set if the places of the taps are, and told if the user states that they are at the ports.
+func (v *Vantage) AddDoubts(tap trace.Side, inferred, told bool) {
 	if inferred {
 		v.suspect(func(p passage) bool { return p.from == v.header.Conns[p.conn].Ends[tap].Addr })
 	}
@@ -207,13 +206,13 @@ func (v *Vantage) AddDoubts(tap trace.Side, inferred bool) {
 			switch {
 			case !here && c.swaps && !c.responder.keeps:
 				why = swappedWhy
-			case !here && c.behind:
+			case !here && c.behind && !told:
 				why = behindWhy
-			case !here && unsettled && c.quiet():
+			case !here && unsettled && c.quiet() && !told:
 				why = muteWhy
 			case here && c.before:
 				why = beforeWhy
-			case here && c.deaf && !v.near(c.requester):
+			case here && c.deaf && !v.near(c.requester) && !told:
 				why = deafWhy
 			}
 			if of := lacking(why); of != nil {
