@@ -13,8 +13,8 @@ import (
 var readReissue = rule.Rule{
 	ID: "RC-READ-002", Level: rule.Must,
 	Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data " +
-		"only: its PSN, virtual address and DMA length are those of the first response packet that is missing."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ asks only for data that were not " +
+		"answered: its PSN, virtual address and DMA length are those of the first response packet that is missing."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch,
 	Stimulus: "a lost READ response", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {

@@ -17,15 +17,8 @@ func (s *Sighting) answeredInOrder() bool { return s.Opcode == roce.ReadRequest 
 type fetched struct {
 	due   []stretch // PSNs of the latest requests that are not answered yet, oldest first
 	asked []asking  // the newest requests
-	holes []absent  // answers that have not passed, although later ones have
+	holes []stretch // answers that have not passed, although later ones have
 	had   []stretch // the latest data that have passed
-}
-
-// absent is answers that have not passed. They are dropped if the requester awaited earlier ones when a later one
-// passed: it discards what comes after those, and asks for it again whether it was seen or not.
-type absent struct {
-	stretch
-	dropped bool
 }
 
 // asking is a request for data.
@@ -66,22 +59,11 @@ func remember[T any](list []T, x T) []T {
 	return append(list, x)
 }
 
-// request processes a READ or atomic. It returns the PSNs of answers that the capture lacks: holes inside the range of
-// the request that do not begin at its first PSN, so that the requester did not miss them first. A requester that
-// awaits data from there or from before discards what comes after them, and says nothing about it. A hole at the end of
-// the request may be yet to come: an answer to an earlier transmission has overtaken it.
-func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
+// request processes a READ or atomic, whose data are awaited from p on. It may ask again for data that have come, and
+// then tells nothing of those behind them that have not passed.
+func (f *fetched) request(p, end psn.PSN, atomic bool) {
 	x := stretch{p, end}
-	awaits := f.awaits(p) || slices.ContainsFunc(f.holes, func(h absent) bool { return h.from == p })
-	f.holes = slices.DeleteFunc(f.holes, func(h absent) bool {
-		if !x.has(h.from) {
-			return false
-		}
-		if h.from != p && h.to != end && !awaits && !h.dropped {
-			lacking = append(lacking, h.from)
-		}
-		return true
-	})
+	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool { return x.has(h.from) })
 	f.due = slices.DeleteFunc(f.due, func(d stretch) bool { return d.from.Less(end) && p.Less(d.to) })
 	f.due = remember(f.due, x)
 	left := 1
@@ -92,13 +74,6 @@ func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 		return a.from == p
 	})
 	f.asked = remember(f.asked, asking{x, atomic, left})
-	return lacking
-}
-
-// awaits reports whether answers before p have not passed.
-func (f *fetched) awaits(p psn.PSN) bool {
-	return slices.ContainsFunc(f.holes, func(h absent) bool { return h.from.Less(p) }) ||
-		slices.ContainsFunc(f.due, func(d stretch) bool { return d.from.Less(p) })
 }
 
 // asking returns the newest request whose data include p; nil when none is remembered.
@@ -156,7 +131,7 @@ func (f *fetched) answered(p psn.PSN) {
 		if p.Less(x.to) {
 			return false
 		}
-		f.holes = remember(f.holes, absent{x, false})
+		f.holes = remember(f.holes, x)
 		return true
 	})
 }
@@ -177,7 +152,7 @@ func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 		again := a.left < 0
 		if p != a.from { // an answer that had not passed may come late, and another request may be answered wrongly
 			open := func(x asking) bool { return x.left > 0 && a.has(x.from) }
-			again = !slices.ContainsFunc(f.holes, func(x absent) bool { return x.has(p) }) &&
+			again = !slices.ContainsFunc(f.holes, func(x stretch) bool { return x.has(p) }) &&
 				!slices.ContainsFunc(f.asked, open)
 		}
 		unasked = starts && again && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
@@ -191,7 +166,7 @@ func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 	if at := slices.IndexFunc(f.due, func(x stretch) bool { return x.has(p) }); at >= 0 {
 		x := &f.due[at]
 		if x.from != p {
-			f.holes = remember(f.holes, absent{stretch{x.from, p}, f.awaits(x.from)})
+			f.holes = remember(f.holes, stretch{x.from, p})
 		}
 		if x.from = p.Next(); x.from == x.to {
 			f.due = slices.Delete(f.due, at, at+1)
@@ -206,7 +181,7 @@ func (f *fetched) fill(i int, p psn.PSN) {
 	f.holes = slices.Delete(f.holes, i, i+1)
 	for _, left := range []stretch{{h.from, p}, {p.Next(), h.to}} {
 		if !left.empty() {
-			f.holes = remember(f.holes, absent{left, h.dropped})
+			f.holes = remember(f.holes, left)
 		}
 	}
 }

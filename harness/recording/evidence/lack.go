@@ -128,9 +128,7 @@ func (l *lack) asks(s *Sighting, end psn.PSN) {
 	if l.data == nil {
 		l.data = &fetched{}
 	}
-	for _, p := range l.data.request(s.PSN, end, s.Opcode.IsAtomic()) {
-		l.lost(p, l.data.hasPassed(stretch{p, p.Next()}))
-	}
+	l.data.request(s.PSN, end, s.Opcode.IsAtomic())
 }
 
 // lost adds the sign of data that did not pass; had is set if they had passed before, in answer to an earlier request.
@@ -333,7 +331,7 @@ func (l *lack) close() {
 	}
 	if l.data != nil {
 		for _, h := range l.data.holes {
-			l.lost(h.from, l.data.hasPassed(h.stretch))
+			l.lost(h.from, l.data.hasPassed(h))
 		}
 	}
 }
