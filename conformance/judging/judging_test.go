@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
@@ -175,6 +176,8 @@ func TestSettle(t *testing.T) {
 		return []rule.Verdict{{Status: s, Required: required}}
 	}
 	crash := &bench.Fault{Side: trace.B, Program: "exec:./mine", Err: errors.New("it ended")}
+	surely := &bench.Fault{Err: errors.New("it ended"), Rests: validity.Frames}
+	late := []certify.Certificate{failed(validity.Lateness)}
 	bad := []certify.Certificate{{Valid: true}, {When: "after", Reason: "rate"}, {When: "later", Reason: "delay"}}
 	for _, c := range []struct {
 		verdicts     []rule.Verdict
@@ -202,6 +205,9 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.Error, true), nil, crash, rule.Error, "it ended"},
 		{nil, bad, crash, rule.Invalid, "link certificate after the run: rate; it ended"},
 		{verdict(rule.Fail, true), bad, crash, rule.Fail, "it ended"},
+		{verdict(rule.Invalid, true), late, surely, rule.Fail, "it ended"},
+		{nil, late, crash, rule.Invalid, "link certificate during the run: lateness is bad, want good: none; it ended"},
+		{nil, bad, surely, rule.Fail, "it ended"},
 	} {
 		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status ||
 			reason != c.reason {

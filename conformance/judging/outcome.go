@@ -60,9 +60,9 @@ const broken = validity.Everything &^ validity.Frames
 
 // Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when a required rule has a FAIL
 // that stands, whatever else went wrong; ERROR when the run failed with err; INVALID when link, capture or host did not
-// match the Spec; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts and none is decided; else
-// the worst verdict that counts. It is a function apart from Outcome because waivers may have changed the verdicts.
-// certify.State tells what was wrong with the link.
+// match the Spec, unless err is a fault of an end that does not rest on that; FAIL when err is the fault of an end;
+// INCONCLUSIVE when there are verdicts and none is decided; else the worst verdict that counts. It is a function apart
+// from Outcome because waivers may have changed the verdicts. certify.State tells what was wrong with the link.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate,
 	err error) (status rule.Status, reason string) {
 	for i := range verdicts {
@@ -73,15 +73,15 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate,
 	if state := certify.State(certificates); state.Doubtful() && status < rule.Invalid {
 		status, reason = rule.Invalid, "link certificate "+state.Doubt
 	}
-	switch {
+	switch f := bench.FaultOf(err); {
 	case err == nil && status == rule.Pass && len(verdicts) > 0 && !slices.ContainsFunc(verdicts, decided):
 		return rule.Inconclusive, "no rule was decided"
 	case err == nil:
 		return status, reason
-	case bench.FaultOf(err) == nil:
+	case f == nil:
 		return max(status, rule.Error), line(err)
-	case status < rule.Invalid:
-		status = rule.Fail
+	case status < rule.Invalid, status == rule.Invalid && certify.Against(certificates, f.Rests) == "":
+		return rule.Fail, line(err)
 	case reason != "":
 		return status, reason + "; " + line(err)
 	}

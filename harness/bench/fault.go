@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // Fault is the error of a run that one of its ends prevented from completing: a program or device under test that
@@ -14,6 +15,10 @@ type Fault struct {
 	Side    trace.Side // the end that is responsible
 	Program string     // implementation at that end, as Spec.Impl names it, or the tool of a device
 	Err     error      // error of the end, in one line that names the end
+
+	// the properties of link, capture and host on which the blame rests: everything, the zero value, for an end that was
+	// not done in time, and validity.Frames for one that crashed or broke the contract, however late the link was
+	Rests validity.Property
 }
 
 // Error implements error.

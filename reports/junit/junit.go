@@ -71,7 +71,7 @@ type problem struct {
 // shows even when no rule was judged.
 func Write(w io.Writer, r *model.Result) error {
 	all := suites{Name: "gauntlet", Time: seconds(r.Wall)}
-	all.add(r, "run", []testcase{runCase(r)}, r.Wall)
+	all.add(r, "run", []testcase{runCase(r), endsCase(r)}, r.Wall)
 	for _, name := range families(r.Verdicts) {
 		var cases []testcase
 		for i := range r.Verdicts {
@@ -114,7 +114,7 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
 	done := printable(model.Headline(&r.Work))
-	switch broke := r.Status == rule.Fail.String() && r.Reason != ""; {
+	switch broke := r.Status == rule.Fail.String() && r.Reason != "" && r.Fault == nil; {
 	case broke || r.Status == rule.Error.String():
 		c.Error = &problem{Message: printable(r.Reason), Type: rule.Error.String(), Text: done}
 	case r.Doubtful():
@@ -123,6 +123,16 @@ func runCase(r *model.Result) testcase {
 		c.Error = &problem{Message: printable(r.Reason), Type: r.Status, Text: done}
 	case r.Status == rule.Inconclusive.String():
 		c.Failure = &problem{Message: printable(r.Reason), Type: r.Status, Text: done}
+	}
+	return c
+}
+
+// endsCase fails when an end stopped the run: it crashed, stalled, was not done in time or broke the contract.
+func endsCase(r *model.Result) testcase {
+	c := testcase{Name: "programs at both ends", Class: "gauntlet.run", Time: "0.000"}
+	if f := r.Fault; f != nil {
+		c.Failure = &problem{Message: printable(f.What), Type: rule.Fail.String(),
+			Text: printable("to blame: " + f.Program + " at " + f.Side + "\n" + model.Headline(&r.Work))}
 	}
 	return c
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
@@ -20,6 +22,10 @@ func TestGolden(t *testing.T) {
 		switch d.Cmd {
 		case "invalid":
 			r.Status, r.Reason, r.Verdicts = rule.Invalid.String(), "link certificate: "+r.Certificates[1].Reason, nil
+		case "fault":
+			r.Status, r.Validity, r.Verdicts = rule.Fail.String(), validity.Valid, nil
+			r.Fault = &model.Fault{Side: "A", Program: "exec:./mine", What: "endpoint A ended in the middle of the run"}
+			r.Reason = r.Fault.What
 		case "empty":
 			r.Status, r.Verdicts = rule.Pass.String(), nil
 		}
@@ -65,7 +71,7 @@ func TestHostileText(t *testing.T) {
 			}
 		}
 	}
-	if want := len(r.Verdicts) + 1; cases != want {
+	if want := len(r.Verdicts) + 2; cases != want {
 		t.Errorf("%d testcases, want %d", cases, want)
 	}
 }

@@ -118,6 +118,8 @@ type Fault struct {
 	Side    string `json:"side"`    // "A" or "B"
 	Program string `json:"program"` // the program at that end: "exec:./mine", or the tool of a device
 	What    string `json:"what"`    // one line
+	// the properties on which the blame rests, of bench.Fault
+	Rests validity.Property `json:"rests_on,omitempty"`
 }
 
 // Attempt is an earlier attempt at a run.

@@ -67,7 +67,8 @@ func endingOf(path string) (e ending) {
 		if r.Fault.Side == trace.B.String() {
 			side = trace.B
 		}
-		e.fault = &bench.Fault{Side: side, Program: r.Fault.Program, Err: errors.New(r.Fault.What)}
+		e.fault = &bench.Fault{Side: side, Program: r.Fault.Program, Err: errors.New(r.Fault.What),
+			Rests: r.Fault.Rests}
 	case r.Status == rule.Error.String() && r.Reason != "":
 		e.broke = "the run broke before it ended: " + r.Reason
 	}

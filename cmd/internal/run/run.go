@@ -234,7 +234,7 @@ func settle(r *model.Result, err error) {
 	r.Status, r.Reason, r.Fault, r.State = status.String(), reason, nil, certify.State(r.Certificates)
 	// otherwise a link that was not as the Spec says may be the cause
 	if f := bench.FaultOf(err); f != nil && status == rule.Fail {
-		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error()}
+		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error(), Rests: f.Rests}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -146,9 +147,14 @@ func (t *traffic) remedy(cause error) string {
 	return "raise it with --limit, or run limit= in the Spec"
 }
 
-// faultAt is an error for which a program at a side is to blame.
+// faultAt is an error for which a program at a side is to blame. That it was not done may be due to the link or the
+// host; that it crashed or broke the contract is not.
 func faultAt(side trace.Side, program string, err error) error {
-	return &bench.Fault{Side: side, Program: program, Err: err}
+	rests := validity.Frames
+	if overdue(err) {
+		rests = validity.Everything
+	}
+	return &bench.Fault{Side: side, Program: program, Err: err, Rests: rests}
 }
 
 // halted combines the error of a run with that of the order to stop. An end that does not obey the order has delayed

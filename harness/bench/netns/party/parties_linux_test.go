@@ -102,7 +102,8 @@ func TestReportsThatContradict(t *testing.T) {
 	for _, c := range []struct {
 		end  contract.Report
 		want string
-	}{{contract.Report{Late: 500, Starved: 500}, ""}, {contract.Report{Late: -1}, "late_ns is -1"},
+	}{{contract.Report{Late: 500, Starved: 500, Processor: 500}, ""}, {contract.Report{Late: -1}, "late_ns is -1"},
+		{contract.Report{Processor: -1}, "cpu_ns is -1"}, {contract.Report{Processor: 1 << 62}, "cpu_ns is"},
 		{contract.Report{Starved: 1 << 50}, "starved_ns is"}, {contract.Report{Memory: []byte("{}")}, "memory"}} {
 		e.End = c.end
 		if err := e.credible(); c.want == "" && err != nil ||

@@ -3,6 +3,7 @@ package party
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
@@ -89,17 +90,19 @@ func (e *Party) taken(r *contract.Report) error {
 	return nil
 }
 
-// credible checks the excuses in the last report of a program under test: nothing waits for longer than the run lasts.
+// credible checks the last report of a program under test: nothing waits for longer than the run lasts, and no more
+// processor time passes than the processors have.
 func (e *Party) credible() error {
 	if e.fault == nil || !e.begun {
 		return nil
 	}
 	lasted := packetio.Monotonic() - e.base.Start
 	for _, x := range []struct {
-		name string
-		ns   int64
-	}{{"late_ns", e.End.Late}, {"starved_ns", e.End.Starved}} {
-		if x.ns < 0 || x.ns > lasted+slack {
+		name     string
+		ns, most int64
+	}{{"late_ns", e.End.Late, lasted}, {"starved_ns", e.End.Starved, lasted},
+		{"cpu_ns", e.End.Processor, lasted * int64(runtime.NumCPU())}} {
+		if x.ns < 0 || x.ns > x.most+slack {
 			return fmt.Errorf("netns: %s: stopped: %s is %d, %d ns after the start", e.Name, x.name, x.ns, lasted)
 		}
 	}
