@@ -33,7 +33,7 @@ type Conversation struct {
 	Start    psn.PSN    // PSN of the first request
 	Started  bool       // Start is known: from the attributes, or from the first request seen
 	Reliable bool       // a packet has shown that the QP is of a reliable connection
-	Failed   bool       // the requester's QP reported Fatal, or a fatal NAK arrived there
+	Failed   bool       // the requester's QP is in error by its reports, see Breaks, or a fatal NAK arrived there
 	heard    bool       // an intact response was seen
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
@@ -47,7 +47,7 @@ type Conversation struct {
 	MSN       psn.MSN // requests completed, from what arrived in order
 	Ended     psn.PSN // last PSN of the newest request completed; valid when MSN > 0 and Ended < EPSN
 	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
-	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
+	Fatal     bool    // the responder's QP is in error: it sent a fatal NAK (0x61 to 0x63), or reports so, see Breaks
 	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
 	rising    bool    // the requester keeps an early READ response only if it is newer than all that it holds
 	behind    bool    // taps see a packet when its last bit has left the line
@@ -335,9 +335,20 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 	}
 }
 
+// Breaks reports whether an event shows that the QP of its end is in error: the end says so, or a request of its own
+// has completed with an error other than a flush. A program that reports in lines tells only the latter.
+func Breaks(e *trace.Event) bool {
+	return e.Kind == trace.Fatal || failsRequest(e)
+}
+
+// failsRequest reports whether an event is the completion of a request with an error of its own.
+func failsRequest(e *trace.Event) bool {
+	return e.Kind == trace.CQE && e.Body.Status != engine.StatusSuccess && e.Body.Status != engine.StatusFlushed
+}
+
 // event updates the state by an event that an endpoint reports.
 func (c *Conversation) event(e *trace.Event) {
-	if e.Kind == trace.Fatal && c.Decoders[0] != nil {
+	if Breaks(e) && c.Decoders[0] != nil {
 		c.decoderAt(e.Side).Hush()
 	}
 	switch {
@@ -350,10 +361,10 @@ func (c *Conversation) event(e *trace.Event) {
 		c.Memory.Probe(e)
 	case e.Kind == trace.Store && !c.Mine(e) && c.Memory.Gets(e.VA):
 		c.Earned.Loads = max(0, c.Earned.Loads-1)
-	case e.Kind != trace.Fatal:
+	case !Breaks(e):
 	case c.Mine(e):
 		c.Failed = true
-	case e.Body.Status == engine.StatusRetryExceeded, e.Body.Status == engine.StatusRNRRetryExceeded:
-		c.Fatal = true // the responder's side gave its own requests up: its QP is silent without a NAK
+	case failsRequest(e), e.Body.Status == engine.StatusRetryExceeded, e.Body.Status == engine.StatusRNRRetryExceeded:
+		c.Fatal = true // a request of the responder's side failed: its QP is silent without a NAK
 	}
 }

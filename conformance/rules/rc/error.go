@@ -26,7 +26,7 @@ type silence struct {
 	reply   vtime.Time // arrival of the latest response
 	failed  vtime.Time // when the requester entered the error state
 	ignored vtime.Time // when the first request reached the failed responder
-	// time of the fatal event of the responder's QP; packets that its port held then may still leave
+	// when the responder's QP reported its failure; packets that its port held then may still leave
 	broken  vtime.Time
 	refused bool // the responder has sent a fatal NAK; no packet may follow
 }
@@ -57,7 +57,7 @@ func (e *silence) judge(s *rule.Sight) {
 
 func (e *silence) event(x *trace.Event) {
 	switch {
-	case x.Kind != trace.Fatal:
+	case !rule.Breaks(x):
 	case e.c.Mine(x):
 		e.failed = min(e.failed, x.At)
 	default:
