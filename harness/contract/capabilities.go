@@ -33,6 +33,9 @@ type Capabilities struct {
 	Reports string `json:"reports"`
 }
 
+// ofName is what a name has to be, for the errors of those that are not.
+var ofName = fmt.Sprintf("1 to %d letters that print, and no marker that a CI system obeys", quote.Name)
+
 // named reports whether s can be shown as a name.
 func named(s string) bool { return s != "" && len(s) <= quote.Name && quote.Clean(s) }
 
@@ -42,10 +45,9 @@ func (c *Capabilities) check() error {
 	case c.Contract != Version:
 		return fmt.Errorf("capabilities: contract %d; this bench speaks version %d", c.Contract, Version)
 	case !named(c.Program) || strings.ContainsAny(c.Program, " ,"):
-		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces",
-			c.Program, quote.Name)
+		return fmt.Errorf("capabilities: program %.20q; want a name without spaces: %s", c.Program, ofName)
 	case !named(c.Version):
-		return fmt.Errorf("capabilities: version %.20q; want 1 to %d letters", c.Version, quote.Name)
+		return fmt.Errorf("capabilities: version %.20q; want %s", c.Version, ofName)
 	case len(strings.Fields(c.Recovery)) != 1:
 		return fmt.Errorf("capabilities: recovery %.20q; want one word of %s", c.Recovery,
 			strings.Join(Recoveries(), " "))
@@ -72,7 +74,7 @@ func (c *Capabilities) check() error {
 	}
 	for _, w := range strings.Fields(c.Params) {
 		if !named(w) {
-			return fmt.Errorf("capabilities: params: %.20q; want names of 1 to %d letters", w, quote.Name)
+			return fmt.Errorf("capabilities: params: %.20q; want names: %s", w, ofName)
 		}
 	}
 	if strings.TrimSpace(c.MTUs) == "" {

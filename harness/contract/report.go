@@ -144,7 +144,7 @@ func (r *Report) check() error {
 		return r.checkWork()
 	case SaysCounter, SaysState:
 		if !named(r.Variable) {
-			return fmt.Errorf("%s: variable %.20q; want a name of 1 to %d letters", r.Event, r.Variable, quote.Name)
+			return fmt.Errorf("%s: variable %.20q; want a name: %s", r.Event, r.Variable, ofName)
 		}
 	case SaysError:
 		if r.Error == "" {
