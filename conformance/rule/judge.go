@@ -85,6 +85,8 @@ type Judge struct {
 	coded   [2]bool   // by requester: decoders are in front of the transports
 	buffers shim.Ends // shared by the decoders of a side
 	idle    [2]bool   // sides that reported that they have no work left
+
+	unreadable unreadable // ends that sent frames that cannot be read
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -164,6 +166,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
 	j.seen.note(t)
+	j.spoils(t)
 	j.buffers.Expire(t.At)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)

@@ -29,11 +29,14 @@ func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 
 // unproven returns why a finding about an event at a time, which a record shows, is no proof; "" when it is one. If the
 // rule rests on a complete capture, one against a responder proves nothing while the state of the ends is unknown, and
-// one against an end proves nothing while its other QPs may hold what its decoder lacks, or no longer hold what it has.
+// one against an end proves nothing while its other QPs may hold what its decoder lacks, or no longer hold what it has,
+// nor after the end has sent frames that cannot be read.
 func unproven(c *Context, at vtime.Time, record uint64, who Blame) string {
 	switch complete := c.rule.RestsOn().Fails(validity.Capture); {
 	case complete && who == Responder && !c.Certain(at):
 		return unsure
+	case complete && spoilt(c, who, record):
+		return unreadWhy
 	case complete && c.Index >= 0 && c.Decoders[0] != nil && hoards(c.owner, sideOf(c.Conversation, who)):
 		return hoarded
 	case complete && c.Decoders[0] != nil && (c.Decoders[0].Blind || c.Decoders[1].Blind):
