@@ -84,10 +84,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure, tap Tap) (only *tr
 	})
 	between := func(s trace.Side) bool { return how.apart[s] || at[s].Astray(s) }
 	if tap.stated() {
-		between = func(s trace.Side) bool {
-			_, refuted := at[s].Refutes(s)
-			return how.apart[s] || refuted
-		}
+		between = func(s trace.Side) bool { return how.apart[s] || at[s].RefutesBoth(s) }
 	}
 	switch {
 	case err != nil:

@@ -304,6 +304,13 @@ func TestTwoTapsAsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow, back := gaps(t, "NN-", 400), tracetest.Parse(t, goBackRun(1, 30, true), 0)
+	var text strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", i*5000, i*5000+490,
+			i, i*5000+492, i*5000+982, i, i+1)
+	}
+	skips := tracetest.Parse(t, text.String()+"@30000..30490 A>B SEND_ONLY psn=+7 len=99 A\n"+
+		"@30492..30982 B>A NAK psn=+6 msn=6 PSN_SEQ_ERR\n@31990..32480 A>B SEND_ONLY psn=+7 len=99 A\n", 0)
 	for name, c := range map[string]struct {
 		lists [][]capture.Frame
 		tap   Tap
@@ -316,6 +323,10 @@ func TestTwoTapsAsTold(t *testing.T) {
 			bothPorts, false},
 		"damaged": {[][]capture.Frame{tracetest.FramesAt(slow, trace.A), spoil(tracetest.FramesAt(slow, trace.B), 1)}, ports,
 			bothPorts, false},
+		"one skipped": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A), tracetest.FramesAt(skips, trace.B)}, ports,
+			bothPorts, false},
+		"one skipped, not stated": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A),
+			tracetest.FramesAt(skips, trace.B)}, Tap{}, atResponder, false},
 		"contradicted": {[][]capture.Frame{tracetest.FramesAt(back, trace.A), framesBetween(back)}, ports, atRequester,
 			false},
 		"one tap": {[][]capture.Frame{tracetest.FramesAt(slow, trace.B)}, ports, "is for captures of two taps", false},

@@ -150,6 +150,9 @@ func (h *host) lost() int {
 	return n
 }
 
+// signs counts what speaks against a place at the port of the host, whoever states it.
+func (h *host) signs() int { return h.seen + h.unseen + h.gaps + h.crossed + h.deaf }
+
 // reordered reports whether acknowledgements of the host were overtaken on their way to the tap. A path brings none
 // earlier than by its own length, which is less than answers take.
 func (h *host) reordered() bool {

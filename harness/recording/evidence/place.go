@@ -51,7 +51,7 @@ func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
 		return "", false
 	}
 	h := v.host(v.header.Conns[0].Ends[s].Addr)
-	signs := h.seen + h.unseen + h.gaps + h.crossed + h.deaf
+	signs := h.signs()
 	if !v.common(h) || signs == 0 {
 		return "", false // the place is unknown, or possible
 	}
@@ -62,6 +62,13 @@ func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
 		return "", false
 	}
 	return fmt.Sprintf("%s between it and %v", several(signs, "sign of a loss", "signs of losses"), h.addr), refuted
+}
+
+// RefutesBoth is Refutes of one of two taps, which the user states to be at the ports. A few signs may be faults of the
+// host itself, however slowly it reacts: the port of the other one is that of the other tap.
+func (v *Vantage) RefutesBoth(s trace.Side) bool {
+	_, refuted := v.Refutes(s)
+	return refuted && often(v.host(v.header.Conns[0].Ends[s].Addr).signs()) > 0
 }
 
 // onBothSides returns a host at a side of some connections that is at the other side of others.
