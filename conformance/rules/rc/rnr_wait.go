@@ -115,19 +115,22 @@ var rnrRetries = rule.Rule{
 	Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
 	Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Requirement: "When the RNR NAK retry counter is exhausted the " +
 		"request completes in error; a count of 7 means to retry without end."},
-	Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 	Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
-		r := rnrCount{c: c}
+		r := rnrCount{c: c, told: c.Offers(rule.Done)}
 		return rule.Check{Sight: r.sight, Event: r.event}
 	},
 }
 
-// rnrCount counts the retries of one PSN that followed an RNR NAK.
+// rnrCount counts the retries of one PSN that followed an RNR NAK. Where completions are not reported, a transmission
+// before the time of the NAK is none: it was caused before, and its sender need not count the NAK that it draws.
 type rnrCount struct {
 	c       *rule.Context
+	told    bool // completions are reported
 	psn     psn.PSN
-	refused bool // an RNR NAK of psn came since its latest transmission
+	refused bool       // an RNR NAK of psn came since its latest transmission
+	until   vtime.Time // end of the time of that NAK
 	retries int
 }
 
@@ -136,14 +139,11 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	limit := int(c.Attr.RNRRetry)
 	if s.Point == trace.RequesterIn {
 		if s.Intact() && rule.IsRNR(p) && p.PSN.In(c.UNA, c.MAX) {
-			if p.PSN != r.psn {
-				r.retries = 0
-			}
-			r.psn, r.refused = p.PSN, true
+			r.nak(s)
 		}
 		return
 	}
-	if !r.refused || p.PSN != r.psn {
+	if !r.refused || p.PSN != r.psn || !r.told && s.Before(r.until) {
 		return
 	}
 	r.refused = false
@@ -151,9 +151,19 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	switch {
 	case limit != rnrUnlimited && r.retries > limit:
 		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d", c.Rel(p.PSN), r.retries, limit)
-	case limit == rnrUnlimited && r.retries > limit:
+	case limit == rnrUnlimited && r.retries > limit, !r.told && r.retries == limit:
 		c.Met()
 	}
+}
+
+// nak processes an RNR NAK of a request that is outstanding.
+func (r *rnrCount) nak(s *rule.Sight) {
+	p := s.Pkt
+	if p.PSN != r.psn {
+		r.retries = 0
+	}
+	r.psn, r.refused = p.PSN, true
+	r.until = s.At.Add(roce.RNRTimer(p.AETH.Syndrome.Timer()).Duration())
 }
 
 func (r *rnrCount) event(e *trace.Event) {
