@@ -311,6 +311,15 @@ func TestTwoTapsAsTold(t *testing.T) {
 	}
 	skips := tracetest.Parse(t, text.String()+"@30000..30490 A>B SEND_ONLY psn=+7 len=99 A\n"+
 		"@30492..30982 B>A NAK psn=+6 msn=6 PSN_SEQ_ERR\n@31990..32480 A>B SEND_ONLY psn=+7 len=99 A\n", 0)
+	text.Reset()
+	for i := range 6 {
+		at := i * 5000
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A NAK psn=+%d msn=%d PSN_SEQ_ERR\n", at, at+490,
+			i, at+492, at+982, i, i)
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", at+984, at+1474, i,
+			at+1476, at+1966, i, i+1)
+	}
+	naks := tracetest.Parse(t, text.String(), 0)
 	for name, c := range map[string]struct {
 		lists [][]capture.Frame
 		tap   Tap
@@ -325,6 +334,10 @@ func TestTwoTapsAsTold(t *testing.T) {
 			bothPorts, false},
 		"one skipped": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A), tracetest.FramesAt(skips, trace.B)}, ports,
 			bothPorts, false},
+		"NAKs without a gap": {[][]capture.Frame{tracetest.FramesAt(naks, trace.A), tracetest.FramesAt(naks, trace.B)}, ports,
+			bothPorts, false},
+		"NAKs without a gap, not stated": {[][]capture.Frame{tracetest.FramesAt(naks, trace.A),
+			tracetest.FramesAt(naks, trace.B)}, Tap{}, atRequester, false},
 		"one skipped, not stated": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A),
 			tracetest.FramesAt(skips, trace.B)}, Tap{}, atResponder, false},
 		"contradicted": {[][]capture.Frame{tracetest.FramesAt(back, trace.A), framesBetween(back)}, ports, atRequester,

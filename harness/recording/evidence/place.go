@@ -65,10 +65,15 @@ func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
 }
 
 // RefutesBoth is Refutes of one of two taps, which the user states to be at the ports. A few signs may be faults of the
-// host itself, however slowly it reacts: the port of the other one is that of the other tap.
+// host itself, however slowly it reacts: the port of the other one is that of the other tap. Many may be, too, of a host
+// that reacts much faster than the far end.
 func (v *Vantage) RefutesBoth(s trace.Side) bool {
 	_, refuted := v.Refutes(s)
-	return refuted && often(v.host(v.header.Conns[0].Ends[s].Addr).signs()) > 0
+	if !refuted {
+		return false
+	}
+	h := v.host(v.header.Conns[0].Ends[s].Addr)
+	return often(h.signs()) > 0 && !v.near(h)
 }
 
 // onBothSides returns a host at a side of some connections that is at the other side of others.
