@@ -70,6 +70,19 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 	return nil
 }
 
+// begins reports whether the first request of an end in the capture has the start PSN that the user states, or that the
+// messages tell which set up the connection.
+func (r *Recording) begins(l *learner, conn int32, side trace.Side, of Attributes) bool {
+	e, peer := r.Header.Conns[conn].Ends[side], &r.Header.Conns[conn].Ends[side.Other()]
+	known := int(conn) < len(l.met)
+	if of != nil && !known {
+		start, err := of(e.Addr, &e.QP, nil)
+		known = start && err == nil
+	}
+	w := l.flows[flowKey{e.Addr, peer.Addr, peer.QP.QPN}]
+	return known && w != nil && w.requests > 0 && w.opened == e.QP.SendPSN
+}
+
 // defect returns why the packets of a connection may not all be known, or not all be its own; "" for no reason.
 func defect(c *trace.Conn) string {
 	for _, d := range c.Doubts {

@@ -11,7 +11,7 @@ import (
 // learn derives the connections of a foreign capture, the procedure by which it has to be read, and the place of its
 // tap, as far as they are not stated. It returns the anew that reads by that procedure.
 func (r *Recording) learn(name string, with anew, stated Stated) (anew, error) {
-	l, as, err := r.place(name, with, stated.Tap)
+	l, as, err := r.place(name, with, stated)
 	if err == nil {
 		err = r.complete(l, stated.QP)
 	}
@@ -27,8 +27,9 @@ func (r *Recording) learn(name string, with anew, stated Stated) (anew, error) {
 }
 
 // place is learn without the attributes of QPs. It returns the learner as well.
-func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, error) {
+func (r *Recording) place(name string, with anew, stated Stated) (*learner, anew, error) {
 	var how procedure
+	tap := stated.Tap
 	defer func() { r.Header.Tick = vtime.FromStd(how.tick) }()
 	as := func(f func(*captureFiles) error) error {
 		return with(func(c *captureFiles) error {
@@ -57,7 +58,7 @@ func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, erro
 	if !how.two {
 		return l, as, r.stand(l, as, &how, tap)
 	}
-	only, err := r.both(l, as, &how, tap)
+	only, err := r.both(l, as, &how, stated)
 	if only == nil || err != nil {
 		return l, as, err
 	}
@@ -75,15 +76,16 @@ func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, erro
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
 // only tap to use in that case: the other one, or the first if both are between the ports. That the user states their
 // places leaves only what the frames contradict.
-func (r *Recording) both(l *learner, as anew, how *procedure, tap Tap) (only *trace.Side, err error) {
+func (r *Recording) both(l *learner, as anew, how *procedure, stated Stated) (only *trace.Side, err error) {
 	at := [2]*evidence.Vantage{evidence.NewVantage(&r.Header), evidence.NewVantage(&r.Header)}
 	w := evidence.NewWitness(&r.Header)
+	w.Begins = func(conn int32, requester trace.Side) bool { return r.begins(l, conn, requester, stated.QP) }
 	err = l.show(&r.Header, as, func(s *evidence.Sighting, e evidence.End) {
 		at[s.Tap].Follow(s, e)
 		w.Follow(s, e)
 	})
 	between := func(s trace.Side) bool { return how.apart[s] || at[s].Astray(s) }
-	if tap.stated() {
+	if stated.Tap.stated() {
 		between = func(s trace.Side) bool { return how.apart[s] || at[s].RefutesBoth(s) }
 	}
 	switch {
@@ -97,7 +99,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure, tap Tap) (only *tr
 	}
 	r.Capture.Located = w.Tell()
 	l.say(&r.Header, r.Capture)
-	if r.Capture.Told = tap.stated(); r.Capture.Told {
+	if r.Capture.Told = stated.Tap.stated(); r.Capture.Told {
 		r.Capture.Why += ", which is at its port as stated by the user"
 	}
 	r.Header.Inferred = r.unsealed == nil && !r.Capture.Told &&

@@ -1,11 +1,14 @@
 package recording
 
 import (
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -157,6 +160,31 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 		}
 		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (taps %v)", c.name, got, c.want, r.Header.Taps)
+		}
+	}
+}
+
+// Nothing passed before the first request of all, so that what both taps lack was not sent.
+func TestBothTapsHaveTheBeginning(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+1 len=8 A\n"+
+		"B>A ACK psn=+2 msn=3\n", 0)
+	var parts []Part
+	for _, tap := range []trace.Side{trace.A, trace.B} {
+		path := filepath.Join(t.TempDir(), tap.String()+".pcap")
+		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, tap))
+		parts = append(parts, Part{Name: path})
+	}
+	start := f.Header.Conns[0].Ends[trace.A].QP.SendPSN
+	for first, want := range map[psn.PSN]string{start: "", start.Prev(): "psn=+2 was acknowledged"} {
+		r, err := ReadAll(parts, Stated{QP: func(_ netip.Addr, q *engine.QP, _ map[string]string) (bool, error) {
+			q.SendPSN = first
+			return true, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("start %d: %q, want %q", first, got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 // acknowledged, and that the capture does not have although it has later ones, is missing from the capture: a request
 // that was lost is not acknowledged.
 type lack struct {
+	whole     bool // the first request of all is known, and the capture has it: none was sent before
 	begun     bool
 	newest    psn.PSN    // PSN after the newest request
 	start     psn.PSN    // PSN of the first request

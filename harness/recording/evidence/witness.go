@@ -14,6 +14,9 @@ import (
 // of a recovery, or frames of one end only. A defect fails a property for the half-conversation (trace.Doubt), as the
 // certificate of a bench does for its own captures. A capture without such signs may still lack frames.
 type Witness struct {
+	// reports whether the capture has the first request of a connection's end; nil where that is unknown of all
+	Begins func(conn int32, requester trace.Side) bool
+
 	header *trace.Header
 	lacks  [2][][2]*lack // by tap, connection and requester; index 0 for a single tap; nil before the first packet
 	passed [2][][2]bool  // by tap, connection and sender: frames were seen
@@ -54,7 +57,7 @@ func (w *Witness) Follow(s *Sighting, e End) {
 		w.lack(tap, e.Conn, requester).numberedApart(s)
 	case s.Opcode.IsRequest() && (!exact || !s.Headed):
 		l := w.lack(tap, e.Conn, e.From)
-		*l = lack{signs: l.signs, middle: l.middle, blind: l.blind, apart: l.apart}
+		*l = lack{signs: l.signs, middle: l.middle, blind: l.blind, apart: l.apart, whole: l.whole}
 	case s.Opcode.IsRequest():
 		w.lack(tap, e.Conn, e.From).asks(s, s.PSN.Add(n))
 	case s.Opcode.IsResponse():
@@ -70,7 +73,7 @@ func (w *Witness) Follow(s *Sighting, e End) {
 func (w *Witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 	l := &w.lacks[tap][conn][requester]
 	if *l == nil {
-		*l = new(lack)
+		*l = &lack{whole: w.Begins != nil && w.Begins(conn, requester)}
 	}
 	return *l
 }
