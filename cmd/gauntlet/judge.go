@@ -80,7 +80,7 @@ func (f *judgeFlags) define(c *cobra.Command) {
 	d.StringVar(&f.scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the "+
 		"implementation, gbn for a foreign capture)")
 	d.StringVar(&f.tap, "tap", "auto", "where a capture of another program was taken: auto, requester, "+
-		"responder, between, or an IP address")
+		"responder, between, ports (of two taps), or an IP address")
 	d.StringVar(&f.ports, "counters", "", "counters of the switch ports that were mirrored into the captures, "+
 		"which certify that these are complete")
 	d.StringArrayVar(&f.qps, "qp", nil, "attributes of the QPs in a capture of another program: "+
