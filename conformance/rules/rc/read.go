@@ -186,39 +186,10 @@ func (r *replays) end(vtime.Time) {
 	}
 }
 
-// readRing holds the latest requests for data that arrived; a link that duplicates packets brings many before one is
-// answered.
-type readRing struct {
-	at   []readRequest // readsKept at most
-	next int           // index of the oldest once at is full
-}
-
-const readsKept = 1024
-
+// readRequest is a READ or atomic.
 type readRequest struct {
 	psn    psn.PSN
 	reth   roce.RETH
 	n      int // PSNs; 0 when not known
 	opcode roce.Opcode
-}
-
-func (r *readRing) add(p *roce.Packet, n int) {
-	x := readRequest{p.PSN, p.RETH, n, p.Opcode}
-	if len(r.at) < readsKept {
-		r.at = append(r.at, x)
-		return
-	}
-	r.at[r.next] = x
-	r.next = (r.next + 1) % readsKept
-}
-
-// find returns the newest request that begins at p.
-func (r *readRing) find(p psn.PSN) (readRequest, bool) {
-	for i := range r.at {
-		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
-		if x.psn == p {
-			return *x, true
-		}
-	}
-	return readRequest{}, false
 }

@@ -24,14 +24,17 @@ var readResponses = rule.Rule{
 // start; the interrupted run may continue afterwards.
 type readStream struct {
 	c     *rule.Context
-	reads readRing
-	runs  []readRun // begun and not ended, newest last
+	reads rule.Latest[readRequest] // for data, that arrived
+	runs  []readRun                // begun and not ended, newest last
 	owed  []dataOwed
 	// Where the responder's port is not tapped: PSN after the latest READ that was sent again and may have asked for
 	// other bytes than before, so that it is not known which data are owed for the PSNs before; valid unless sure.
 	moved psn.PSN
 	sure  bool // no READ was sent again in such a way
 }
+
+// readsKept bounds the requests that are remembered: a link that duplicates packets brings many before one is answered.
+const readsKept = 1024
 
 // readRun is a run of responses that began with a FIRST or ONLY.
 type readRun struct {
@@ -92,7 +95,7 @@ func (r *readStream) request(s *rule.Sight) {
 		return
 	}
 	n := c.Span(p)
-	r.reads.add(p, n)
+	r.reads.Add(readRequest{p.PSN, p.RETH, n, p.Opcode}, readsKept)
 	switch {
 	case again:
 		r.owed = r.owed[:0]
@@ -120,15 +123,19 @@ func (r *readStream) acknowledged(s *rule.Sight) {
 		r.owed = r.owed[:0] // the first answer: the requests may have been received before the capture
 		return
 	}
-	o := r.owed[0]
-	if read, ok := r.reads.find(o.next); ok {
-		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they are expected first", c.Rel(p.PSN),
-			read.opcode, c.Rel(o.next))
-	} else {
-		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it is expected first",
-			c.Rel(p.PSN), c.Rel(o.next))
-	}
+	c.Failf(rule.Responder, "ACK of %s while the data of %s have not been sent; they are expected first", c.Rel(p.PSN),
+		c.Rel(r.owed[0].next))
 	r.owed = r.owed[:0]
+}
+
+// find returns the newest request that begins at p.
+func (r *readStream) find(p psn.PSN) (readRequest, bool) {
+	for x := range r.reads.Newest {
+		if x.psn == p {
+			return x, true
+		}
+	}
+	return readRequest{}, false
 }
 
 // deliver removes a response from the owed data.
@@ -147,12 +154,12 @@ func (r *readStream) deliver(p *roce.Packet) {
 
 // seen reports whether the capture holds every request that a response with PSN p can answer.
 func (r *readStream) seen(p psn.PSN) bool {
-	return r.c.Known || r.c.Started && p.In(r.c.Start, r.c.EPSN) && len(r.reads.at) < readsKept
+	return r.c.Known || r.c.Started && p.In(r.c.Start, r.c.EPSN) && len(r.reads.List()) < readsKept
 }
 
 func (r *readStream) atomic(p *roce.Packet) {
 	r.deliver(p)
-	switch request, ok := r.reads.find(p.PSN); {
+	switch request, ok := r.find(p.PSN); {
 	case ok && request.opcode.IsAtomic():
 		r.c.Met()
 	case ok || r.seen(p.PSN):
@@ -162,7 +169,7 @@ func (r *readStream) atomic(p *roce.Packet) {
 
 // start begins a run with a FIRST or ONLY.
 func (r *readStream) start(p *roce.Packet) {
-	switch read, ok := r.reads.find(p.PSN); {
+	switch read, ok := r.find(p.PSN); {
 	case ok && read.opcode.IsRead():
 		if len(r.runs) == runLimit {
 			r.runs = r.runs[:copy(r.runs, r.runs[1:])]
