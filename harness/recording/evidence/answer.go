@@ -96,9 +96,6 @@ func (c *course) response(s *Sighting) {
 		c.selects(s)
 	}
 	positive := s.grants()
-	if positive {
-		c.covers(s.PSN)
-	}
 	if c.replay.valid && s.At.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
 		c.unheard()
 	}
@@ -129,9 +126,6 @@ func (c *course) response(s *Sighting) {
 func (c *course) tells(s *Sighting, positive bool) {
 	switch {
 	case positive:
-		if s.Opcode != roce.Acknowledge && s.PSN.In(c.expected, c.newest) {
-			c.responder.unserved++
-		}
 		c.acknowledged(s.last(), s.At)
 	case s.Syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = c.owed.valid && c.responder.keeps
@@ -144,17 +138,6 @@ func (c *course) tells(s *Sighting, positive bool) {
 			c.expected = s.PSN
 		}
 	}
-}
-
-// covers takes the PSN of the request that was set aside for right, if an answer to p shows that.
-func (c *course) covers(p psn.PSN) {
-	if !c.far.valid || !p.In(c.newest, c.far.psn) {
-		return
-	}
-	if !c.jump.valid {
-		c.jumps(c.far.at)
-	}
-	c.newest, c.far.valid = c.far.psn, false
 }
 
 // delivers processes a READ response, which follows the one before it of its READ. One that does not asks, as a NAK
@@ -213,9 +196,6 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 			c.swaps = true
 		}
 		c.expected = c.newest
-		if c.jump.valid && p.Less(c.jump.psn) {
-			c.expected = c.jump.psn
-		}
 	}
 	if c.responder.keeps {
 		c.expected = c.holes.first(c.newest)

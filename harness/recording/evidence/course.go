@@ -146,7 +146,7 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 func (c *course) jumps(at vtime.Time) { c.jump, c.resent = moment{c.newest, at, true}, false }
 
 // setsAside reports whether a request has a PSN so far beyond the newest that it may be wrong: it moves newest once the
-// next request follows it, or an answer covers it. If neither does, it passed in the place of another request.
+// next request follows it. If none does, it passed in the place of another request.
 func (c *course) setsAside(p, end psn.PSN, at vtime.Time) bool {
 	follows := c.far.valid && p.In(c.far.psn, c.far.psn.Add(farPSN))
 	if !c.begun || follows || !c.newest.Add(farPSN).LessEq(p) {

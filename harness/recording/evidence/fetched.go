@@ -86,13 +86,8 @@ func (f *fetched) asking(p psn.PSN) *asking {
 	return nil
 }
 
-// refused processes an answer that asks for request p and all after it again.
-func (f *fetched) refused(p psn.PSN) {
-	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return p.LessEq(x.from) })
-}
-
-// acknowledged processes an ACK of p. It is no answer to a READ or atomic, but it may be one to a duplicate of an earlier
-// request, which names the newest one completed.
+// acknowledged processes an ACK of p. It is no answer to a READ or atomic, but it may be one to a duplicate of an
+// earlier request, which names the newest one completed.
 func (f *fetched) acknowledged(p psn.PSN) {
 	f.answered(p)
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return x.has(p) })

@@ -14,39 +14,37 @@ import (
 // acknowledged, and that the capture does not have although it has later ones, is missing from the capture: a request
 // that was lost is not acknowledged.
 type lack struct {
-	whole     bool // the first request of all is known, and the capture has it: none was sent before
-	begun     bool
-	newest    psn.PSN    // PSN after the newest request
-	start     psn.PSN    // PSN of the first request
-	end       psn.PSN    // PSN after the first request
-	holes     []hole     // in order
-	far       bool       // a request after the newest was acknowledged
-	foretold  bool       // newest was answered with data before it passed, when no READ or atomic awaited them
-	signs     []sign     // the first signs of missing packets, at most signLimit
-	middle    bool       // requests before the first one seen were still to be answered or sent again
-	unasked   bool       // one of them came that no NAK had asked for, or was received and has not passed
-	blind     bool       // an answer passed before the first request
-	settled   vtime.Time // time of the first grant of a request seen, after all signs of middle; 0 before
-	low       psn.PSN    // PSN of the oldest request seen
-	early     psn.PSN    // newest PSN before low that was acknowledged; valid when late is true
-	late      bool       // an answer has passed
-	first     psn.PSN    // expected PSN by the first answer that cannot be to a request before the capture
-	shown     bool       // first is valid
-	since, at vtime.Time // times of the first packet and of the latest; valid when any is true
-	any       bool
-	began     vtime.Time // time of the first frame of the tap; set by Witness.closed
-	again     psn.PSN    // first request that a NAK asked for and that has not been sent since
-	refuse    bool       // again is valid
-	resent    bool       // a request that the NAK asked for has been sent since
-	beyond    bool       // one after again has been sent again since
-	unready   bool       // the NAK was an RNR NAK of a request that it may not name
-	unbidden  unbidden
-	keeps     bool // the responder keeps requests that are early: a NAK asks for one request
-	round     round
-	repaired  resends   // requests sent again, of a responder that keeps what is early
-	waiting   []psn.PSN // newest requests that an RNR NAK may name
-	data      *fetched  // nil before the first READ or atomic
-	coded     bool      // LoWAR packets of no requests have passed: the requester may have data that did not
+	whole    bool // the first request of all is known, and the capture has it: none was sent before
+	begun    bool
+	newest   psn.PSN    // PSN after the newest request
+	start    psn.PSN    // PSN of the first request
+	end      psn.PSN    // PSN after the first request
+	holes    []hole     // in order
+	far      bool       // a request after the newest was acknowledged
+	foretold bool       // newest was answered with data before it passed, when no READ or atomic awaited them
+	signs    []sign     // the first signs of missing packets, at most signLimit
+	middle   bool       // requests before the first one seen were still to be answered or sent again
+	unasked  bool       // one of them came that no NAK had asked for, or was received and has not passed
+	blind    bool       // an answer passed before the first request
+	settled  vtime.Time // time of the first grant of a request seen, after all signs of middle; 0 before
+	low      psn.PSN    // PSN of the oldest request seen
+	early    psn.PSN    // newest PSN before low that was acknowledged; valid when late is true
+	late     bool       // an answer has passed
+	since    vtime.Time // time of the first packet; valid when any is true
+	any      bool
+	began    vtime.Time // time of the first frame of the tap; set by Witness.closed
+	again    psn.PSN    // first request that a NAK asked for and that has not been sent since
+	refuse   bool       // again is valid
+	resent   bool       // a request that the NAK asked for has been sent since
+	beyond   bool       // one after again has been sent again since
+	unready  bool       // the NAK was an RNR NAK of a request that it may not name
+	unbidden unbidden
+	keeps    bool // the responder keeps requests that are early: a NAK asks for one request
+	round    round
+	repaired resends   // requests sent again, of a responder that keeps what is early
+	waiting  []psn.PSN // newest requests that an RNR NAK may name
+	data     *fetched  // nil before the first READ or atomic
+	coded    bool      // LoWAR packets of no requests have passed: the requester may have data that did not
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
 
@@ -90,9 +88,9 @@ const (
 	SkipLimit = 1 << 15
 )
 
-// passes records the time of a packet.
+// passes records the time of the first packet.
 func (l *lack) passes(s *Sighting) {
-	if l.at = s.At; !l.any {
+	if !l.any {
 		l.since, l.any = s.At, true
 	}
 }
@@ -177,9 +175,6 @@ func (l *lack) refused(s *Sighting) {
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
 	}
-	if l.data != nil {
-		l.data.refused(p)
-	}
 }
 
 // keep records that the responder keeps requests that are early.
@@ -198,9 +193,6 @@ func (l *lack) missed(s *Sighting) {
 	if d := l.newest.Sub(p); d > 0 && d < SkipLimit && !l.repaired.has(p) {
 		l.beyond = l.beyond && l.refuse && l.again == p
 		l.again, l.refuse, l.resent, l.unready = p, true, false, l.nobody(s)
-	}
-	if l.data != nil {
-		l.data.refused(p)
 	}
 }
 
@@ -268,9 +260,6 @@ func (l *lack) older(p psn.PSN) {
 
 // fill removes the PSNs [p, end) of a late request from the holes.
 func (l *lack) fill(p, end psn.PSN) {
-	if len(l.holes) == 0 {
-		return
-	}
 	var left []hole
 	for _, h := range l.holes {
 		before, after := h.without(p, end)
@@ -308,9 +297,6 @@ func (l *lack) asked(p psn.PSN) {
 		l.early, l.late = e, true
 	}
 	l.early = psn.Max(l.early, e)
-	if !l.shown && l.at.Sub(l.since) > prompt {
-		l.shown, l.first = true, p
-	}
 	for i := range l.holes {
 		h := &l.holes[i]
 		h.passed = h.passed || h.from.Less(p) && p.LessEq(l.newest)
@@ -368,7 +354,7 @@ func (l *lack) response(s *Sighting) {
 		return
 	}
 	if l.middle && l.settled == 0 && s.grants() && l.start.LessEq(s.PSN) && s.PSN.Less(l.newest) {
-		l.settled = l.at
+		l.settled = s.At
 	}
 	switch {
 	case !s.grants():

@@ -34,11 +34,11 @@ func (l *lack) note(x sign) {
 }
 
 // unseen adds the sign of a request that was received and not seen. The request may have passed before the capture
-// began if no answer has shown that it was still awaited, and if known is true: its sender may have known that it need
-// not send it again, because the request was acknowledged before the sender went on, or because only one request,
-// perhaps retransmitted by a timer, was seen before it. Nothing passed before the first request of all.
-func (l *lack) unseen(p psn.PSN, known bool) {
-	l.note(sign{psn: p, what: unseen, early: known && !l.whole && !(l.shown && l.first.LessEq(p))})
+// began if early is true: its sender may have known that it need not send it again, because the request was acknowledged
+// before the sender went on, or because only one request, perhaps retransmitted by a timer, was seen before it. Nothing
+// passed before the first request of all.
+func (l *lack) unseen(p psn.PSN, early bool) {
+	l.note(sign{psn: p, what: unseen, early: early && !l.whole})
 }
 
 // twice adds a sign for a packet that repeats at once.
