@@ -31,6 +31,10 @@ B>A ACK psn=+0 msn=1
 A>B SEND_ONLY psn=+2 len=64 A
 B>A ACK psn=+2 msn=5
 `, rule.Fail},
+		"an ACK that counts less than nothing": {"RC-MSN-001", `
+A>B SEND_ONLY psn=+0 len=64 A
+B>A ACK psn=+0 msn=16777215
+`, rule.Fail},
 		"the last data of a READ are too long": {"RC-READ-001", `
 A>B READ_REQUEST psn=+0 dmalen=2000
 B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
