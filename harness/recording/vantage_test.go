@@ -296,8 +296,8 @@ func TestGapsWithoutNAK(t *testing.T) {
 	}
 }
 
-// That two taps are at the ports is used as the user states it, unless the frames contradict it: what did not pass there
-// was not sent. Of one tap it cannot be.
+// That two taps are at the ports is used as the user states it, unless the frames contradict it: what did not pass
+// there was not sent. Of one tap it cannot be.
 func TestTwoTapsAsTold(t *testing.T) {
 	ports, err := ParseTap("ports")
 	if err != nil {
@@ -314,8 +314,8 @@ func TestTwoTapsAsTold(t *testing.T) {
 	text.Reset()
 	for i := range 6 {
 		at := i * 5000
-		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A NAK psn=+%d msn=%d PSN_SEQ_ERR\n", at, at+490,
-			i, at+492, at+982, i, i)
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A NAK psn=+%d msn=%d PSN_SEQ_ERR\n",
+			at, at+490, i, at+492, at+982, i, i)
 		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", at+984, at+1474, i,
 			at+1476, at+1966, i, i+1)
 	}
@@ -334,8 +334,8 @@ func TestTwoTapsAsTold(t *testing.T) {
 			bothPorts, false},
 		"one skipped": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A), tracetest.FramesAt(skips, trace.B)}, ports,
 			bothPorts, false},
-		"NAKs without a gap": {[][]capture.Frame{tracetest.FramesAt(naks, trace.A), tracetest.FramesAt(naks, trace.B)}, ports,
-			bothPorts, false},
+		"NAKs without a gap": {[][]capture.Frame{tracetest.FramesAt(naks, trace.A), tracetest.FramesAt(naks, trace.B)},
+			ports, bothPorts, false},
 		"NAKs without a gap, not stated": {[][]capture.Frame{tracetest.FramesAt(naks, trace.A),
 			tracetest.FramesAt(naks, trace.B)}, Tap{}, atRequester, false},
 		"one skipped, not stated": {[][]capture.Frame{tracetest.FramesAt(skips, trace.A),

@@ -65,8 +65,8 @@ func (v *Vantage) Refutes(s trace.Side) (why string, refuted bool) {
 }
 
 // RefutesBoth is Refutes of one of two taps, which the user states to be at the ports. A few signs may be faults of the
-// host itself, however slowly it reacts: the port of the other one is that of the other tap. Many may be, too, of a host
-// that reacts much faster than the far end.
+// host itself, however slowly it reacts: the port of the other one is that of the other tap. Many may be, too, of a
+// host that reacts much faster than the far end.
 func (v *Vantage) RefutesBoth(s trace.Side) bool {
 	_, refuted := v.Refutes(s)
 	if !refuted {

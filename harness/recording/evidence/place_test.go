@@ -453,7 +453,8 @@ func TestLossesBehindASecondTap(t *testing.T) {
 		if got := v.Astray(trace.A); got != c.astray {
 			t.Errorf("%s: astray %v", name, got)
 		}
-		if v.AddDoubts(trace.A, false, false); !c.astray && (v.header.Conns[0].Doubtful(trace.A).Why == deafWhy) != c.doubted {
+		v.AddDoubts(trace.A, false, false)
+		if !c.astray && (v.header.Conns[0].Doubtful(trace.A).Why == deafWhy) != c.doubted {
 			t.Errorf("%s: %+v", name, v.header.Conns[0].Doubts)
 		}
 	}
