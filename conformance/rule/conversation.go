@@ -29,7 +29,7 @@ type Conversation struct {
 	Several  bool       // the packets may be of several connections (trace.Conn.Anew)
 	Attr     *engine.QP // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr *engine.QP // attributes of the responder's end
-	MTU      int        // path MTU in force or learnt; 0 when unknown
+	MTU      int        // path MTU in force, or that the capture shows; 0 when unknown
 	Start    psn.PSN    // PSN of the first request
 	Started  bool       // Start is known: from the attributes, or from the first request seen
 	Reliable bool       // a packet has shown that the QP is of a reliable connection
@@ -303,7 +303,6 @@ func (c *Conversation) update(s *Sight) {
 		return
 	}
 	c.Reliable = c.Reliable || !s.Point.AtRequester()
-	c.learnMTU(s.Pkt)
 	if apart {
 		c.updateRead(s)
 		eases(c, s)
@@ -320,18 +319,6 @@ func (c *Conversation) update(s *Sight) {
 	case trace.RequesterIn:
 		c.responseArrived(s)
 		eases(c, s)
-	}
-}
-
-// learnMTU sets the MTU from the first packet that must be full, unless the packets may be of several connections
-// with different MTUs.
-func (c *Conversation) learnMTU(p *roce.Packet) {
-	if c.MTU != 0 || p.Len < smallestMTU || c.Several {
-		return
-	}
-	o := p.Opcode
-	if (o.IsSend() || o.IsWrite() || o.IsReadResponse()) && !o.EndsMessage() {
-		c.MTU = p.Len
 	}
 }
 

@@ -194,7 +194,7 @@ func (c *Conversation) responseArrived(s *Sight) {
 	o := p.Opcode
 	switch {
 	case o.IsReadResponse() || o == roce.AtomicAck:
-		c.dataArrived(p.PSN, o)
+		c.dataArrived(p.PSN)
 	case p.Opcode != roce.Acknowledge:
 		c.acknowledge(p.PSN) // a selective acknowledgement names the expected PSN
 	case p.AETH.Syndrome.IsACK():
@@ -219,7 +219,7 @@ func (c *Conversation) acknowledge(p psn.PSN) {
 
 // dataArrived takes one response of a READ or atomic. It acknowledges all requests before its READ, and completes the
 // READ only in order.
-func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
+func (c *Conversation) dataArrived(p psn.PSN) {
 	r := &c.requester
 	for i := range r.reads {
 		read := &r.reads[i]
@@ -231,10 +231,6 @@ func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
 			return
 		}
 		read.next = p.Next()
-		if r.lost && !o.EndsMessage() {
-			read.end = psn.Max(read.end, read.next.Next())
-			c.MAX = psn.Max(c.MAX, read.end)
-		}
 		c.UNA = psn.Max(c.UNA, read.next)
 		if read.next == read.end {
 			r.reads = r.reads[:copy(r.reads, r.reads[1:])]

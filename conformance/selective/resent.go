@@ -56,16 +56,16 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 		}
 	}
 	switch {
+	case m.timed && m.repeated == 0:
+		m.head(s, p, name)
 	case !m.Recovering:
 		m.first(s, p, name)
-		m.moved = false
 	case v.again == m.recovery:
 		m.twice(s, p, name)
 	case p != m.UNA:
 		m.hole(s, p, name)
-	case m.timed && m.repeated == 0:
-		m.Judge(TimeoutHead, "", s, nil)
 	}
+	m.moved = m.moved && m.Recovering
 	m.follow(p)
 }
 
@@ -86,15 +86,20 @@ func (m *Sender) blame(a Aspect) Aspect {
 	return a
 }
 
-// first judges the first retransmission of a recovery.
+// head judges the first retransmission after a timeout.
+func (m *Sender) head(s *rule.Sight, p psn.PSN, name string) {
+	problem := ""
+	if p != m.UNA {
+		problem = name + " is sent again first after the timeout; the oldest, " + m.c.Rel(m.UNA) + ", expected"
+	}
+	m.Judge(TimeoutHead, problem, s, nil)
+}
+
+// first judges the first retransmission of a recovery that no timeout began.
 func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 	switch {
-	case p != m.UNA && m.timed:
-		m.Judge(TimeoutHead, name+" is sent again first after the timeout; the oldest, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case p != m.UNA:
 		m.Judge(FirstIsHead, name+" is sent again first; the cumulative value, "+m.c.Rel(m.UNA)+", expected", s, nil)
-	case m.timed:
-		m.Judge(TimeoutHead, "", s, nil)
 	case m.due == nil && len(m.moves) == 0 && m.high.LessEq(m.UNA):
 		m.Judge(FromNothing, name+" is sent again without a NACK or a timeout", s, nil)
 	}
@@ -103,8 +108,6 @@ func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 // hole judges a later retransmission of a recovery, of a PSN other than UNA.
 func (m *Sender) hole(s *rule.Sight, p psn.PSN, name string) {
 	switch {
-	case m.timed && m.repeated == 0:
-		m.Judge(TimeoutHead, name+" is sent again first after the timeout; the oldest, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case m.high.LessEq(p):
 		m.Judge(m.blame(OnlyHoles), name+" is sent again although nothing above it has arrived", s, nil)
 	default:

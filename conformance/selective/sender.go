@@ -312,12 +312,6 @@ func (m *Sender) Timeout(at vtime.Time) {
 func (m *Sender) Hush() {
 	m.Quiet, m.until, m.Recovering, m.timed, m.due = true, m.Next.Prev(), false, false, nil
 	m.reopen()
-	for p := m.packets.floor; m.awaited > 0 && p.Less(m.Next); p = p.Next() {
-		if v := m.packets.at(p); v.awaited {
-			v.awaited = false
-			m.awaited--
-		}
-	}
 }
 
 // End reports a duty that was not discharged although there was time.

@@ -18,10 +18,7 @@ func interval(c *rule.Context) vtime.Duration {
 	if text == "" { // return early: interval is called for every packet
 		return 0 // at once: this is asked for every packet
 	}
-	d, err := vtime.ParseDuration(text)
-	if err != nil {
-		return 0
-	}
+	d, _ := vtime.ParseDuration(text) // a wrong value is no interval
 	return d
 }
 
