@@ -119,9 +119,9 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 // answer yet.
 func (c *Context) exempt(who Blame) bool {
 	if who == Requester {
-		return c.Failed || c.GivenUp()
+		return c.Failed || c.givenUp()
 	}
-	return c.Fatal || c.BoxWaits()
+	return c.Fatal || c.boxWaits()
 }
 
 // Wait is the longest time between the decision to send a packet and the time at which it leaves the port: Drain, or
@@ -243,17 +243,17 @@ func (c *Context) Relayed(s *Sight) bool {
 	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
 }
 
-// GivenUp reports whether a box in the requester's place has sent the oldest unacknowledged request as often as
+// givenUp reports whether a box in the requester's place has sent the oldest unacknowledged request as often as
 // RetryCount allows. A box reports nothing when it gives up.
-func (c *Context) GivenUp() bool {
+func (c *Context) givenUp() bool {
 	r, most := &c.requester, int(c.Attr.RetryCount)
 	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
 }
 
-// BoxWaits reports whether a box in the responder's place need not answer yet. It cannot answer READs or atomics whose
+// boxWaits reports whether a box in the responder's place need not answer yet. It cannot answer READs or atomics whose
 // data it still awaits from the far end, nor later requests before those; and it does not acknowledge requests beyond
 // its buffer.
-func (c *Context) BoxWaits() bool {
+func (c *Context) boxWaits() bool {
 	return c.AtBox && (c.OutstandingReads() > 0 || c.Overfills(c.unanswered()))
 }
 

@@ -29,8 +29,8 @@ type place struct {
 	answers bool
 }
 
-// DefaultFindings bounds the findings that are kept of a rule; further violations are only counted.
-const DefaultFindings = 5
+// defaultFindings bounds the findings that are kept of a rule; further violations are only counted.
+const defaultFindings = 5
 
 // Doubt records an observation for which another party may be to blame than the one that the rule judges. The rule is
 // then INCONCLUSIVE with this text as reason, unless it fails elsewhere.

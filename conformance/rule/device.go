@@ -115,12 +115,12 @@ func (n Count) Report(c *Context, what string) {
 	c.counts = append(c.counts, n)
 	c.Met()
 	if !n.Right() {
-		c.Fail(Requester, fmt.Sprintf("%s counts %d, want %s (%s)", n.Name, n.Value, n.Want(), what))
+		c.Fail(Requester, fmt.Sprintf("%s counts %d, want %s (%s)", n.Name, n.Value, n.want(), what))
 	}
 }
 
-// Want returns the bounds as text: "3", "1 to 3", "3 or more".
-func (n *Count) Want() string {
+// want returns the bounds as text: "3", "1 to 3", "3 or more".
+func (n *Count) want() string {
 	switch n.High {
 	case n.Low:
 		return fmt.Sprint(n.Low)

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Features []string // features that both ends declare; rules that need another feature are NOT-APPLICABLE
 	BlackBox bool     // an end reports nothing: a rule that needs reports of an endpoint is NOT-APPLICABLE
-	Findings int      // findings kept per rule; 0 is DefaultFindings
+	Findings int      // findings kept per rule; 0 is defaultFindings
 	Orders   *Orders  // the work that the Spec orders the endpoints to do; nil when unknown
 	Ends     *[2]End  // the ends, by side; nil when both declare Features and accept every opcode
 	Mixed    bool     // the ends are of different kinds: one has a scheme, or a part of one, that the other lacks
@@ -28,7 +28,7 @@ type End struct {
 }
 
 // most returns the number of findings kept per rule.
-func (j *Judge) most() int { return cmp.Or(j.opts.Findings, DefaultFindings) }
+func (j *Judge) most() int { return cmp.Or(j.opts.Findings, defaultFindings) }
 
 // endsOf returns Options.Ends; nil for a nil Judge.
 func endsOf(j *Judge) *[2]End {

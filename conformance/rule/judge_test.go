@@ -181,7 +181,7 @@ func TestFindingsAreBoundedAndOrdered(t *testing.T) {
 	play(j, 1, trace.A, ops...)
 	play(j, 0, trace.A, ops...)
 	v := j.Verdicts()[0]
-	if v.Total != 200 || len(v.Findings) != DefaultFindings {
+	if v.Total != 200 || len(v.Findings) != defaultFindings {
 		t.Fatalf("total %d, kept %d", v.Total, len(v.Findings))
 	}
 	if a, b := v.Findings[0], v.Findings[1]; a.Conn != 0 || b.Conn != 1 || a.At != b.At || a.Record != 0 {

@@ -105,7 +105,7 @@ func (r *Receiver[Why]) Sight(s *rule.Sight) bool {
 	switch {
 	case ofData != (r.in == trace.RequesterIn):
 	case r.c.Fatal || r.c.Failed && ofData:
-		r.Forget()
+		r.forget()
 	case s.Point == r.in && s.Intact() && r.c.Addressed(s):
 		r.arrive(s)
 	case s.Out && s.Point.AtRequester() == r.in.AtRequester():
@@ -129,8 +129,8 @@ func (r *Receiver[_]) expected() psn.PSN {
 	return r.c.EPSN
 }
 
-// Forget stops comparing, until everything that has arrived is acknowledged.
-func (r *Receiver[_]) Forget() { r.Blind, r.open, r.Want = true, false, r.Want[:0] }
+// forget stops comparing, until everything that has arrived is acknowledged.
+func (r *Receiver[_]) forget() { r.Blind, r.open, r.Want = true, false, r.Want[:0] }
 
 func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	if !r.begun {
@@ -147,7 +147,7 @@ func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	}
 	switch {
 	case together || kind == Unknown || len(r.Want) == mostWanted:
-		r.Forget()
+		r.forget()
 	case !r.Blind:
 		pkt := roce.Packet{BTH: s.Pkt.BTH, SO: s.Pkt.SO}
 		r.Want = append(r.Want, Answer[Why]{Kind: kind, Why: why, Pkt: pkt, At: s.At, Index: s.Index,
@@ -346,7 +346,7 @@ func (r *Receiver[Why]) refused(s *rule.Sight) {
 			break
 		}
 	}
-	r.Forget()
+	r.forget()
 }
 
 // strike removes the first i+1 answers.

@@ -13,7 +13,7 @@ type Reports[State any] struct {
 	Order []string                       // names of the variables in the order in which an end reports them
 	Set   func(s *State, e *trace.Event) // sets one variable in s
 	Step  func(prev, cur *State)         // is called after each input with the states before and after it
-	Prev  State                          // state before the latest input
+	prev  State                          // state before the latest input
 	Cur   State                          // state after the latest input
 
 	c     *rule.Context
@@ -25,7 +25,7 @@ type Reports[State any] struct {
 
 // NewReports returns the Reports of the requester's end (mine) or of the responder's, with begin as the first state.
 func NewReports[State any](c *rule.Context, mine bool, begin State) *Reports[State] {
-	return &Reports[State]{c: c, mine: mine, Prev: begin, Cur: begin}
+	return &Reports[State]{c: c, mine: mine, prev: begin, Cur: begin}
 }
 
 // Event records a variable. A variable that does not follow the latest one in Order belongs to the next input, even at
@@ -49,8 +49,8 @@ func (r *Reports[_]) Event(e *trace.Event) {
 func (r *Reports[_]) Flush() {
 	if r.dirty {
 		r.dirty = false
-		r.Step(&r.Prev, &r.Cur)
-		r.Prev = r.Cur
+		r.Step(&r.prev, &r.Cur)
+		r.prev = r.Cur
 	}
 }
 

@@ -23,9 +23,9 @@ const (
 	FromNothing                // no retransmission without a NACK or a timeout
 )
 
-// Judges sets Judge to report the problems of the wanted aspects, and to call Met where they hold.
+// Judges sets judge to report the problems of the wanted aspects, and to call Met where they hold.
 func (m *Sender) Judges(wanted ...Aspect) {
-	m.Judge = func(a Aspect, problem string, s *rule.Sight, d *Duty) {
+	m.judge = func(a Aspect, problem string, s *rule.Sight, d *duty) {
 		switch {
 		case !slices.Contains(wanted, a):
 		case problem == "":
@@ -43,16 +43,16 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	name := m.c.Rel(p)
 	switch {
 	case p.Less(m.sure):
-		m.Judge(m.blame(OnlyHoles), name+" is sent again although it is acknowledged", s, nil)
+		m.judge(m.blame(OnlyHoles), name+" is sent again although it is acknowledged", s, nil)
 		return
 	case p.Less(m.UNA):
 		return // the acknowledgement may have arrived too late to stop it
 	}
 	v := m.packets.get(p)
 	if v.arrived && m.left.Knew(v.sacked, s.At) {
-		m.Judge(m.blame(OnlyHoles), name+" is sent again although a NACK says that it arrived", s, nil)
+		m.judge(m.blame(OnlyHoles), name+" is sent again although a NACK says that it arrived", s, nil)
 		if v.awaited {
-			m.Judge(SackStops, name+" is sent again although its SACK came before its turn", s, nil)
+			m.judge(SackStops, name+" is sent again although its SACK came before its turn", s, nil)
 		}
 	}
 	switch {
@@ -92,16 +92,16 @@ func (m *Sender) head(s *rule.Sight, p psn.PSN, name string) {
 	if p != m.UNA {
 		problem = name + " is sent again first after the timeout; the oldest, " + m.c.Rel(m.UNA) + ", expected"
 	}
-	m.Judge(TimeoutHead, problem, s, nil)
+	m.judge(TimeoutHead, problem, s, nil)
 }
 
 // first judges the first retransmission of a recovery that no timeout began.
 func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 	switch {
 	case p != m.UNA:
-		m.Judge(FirstIsHead, name+" is sent again first; the cumulative value, "+m.c.Rel(m.UNA)+", expected", s, nil)
+		m.judge(FirstIsHead, name+" is sent again first; the cumulative value, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case m.due == nil && len(m.moves) == 0 && m.high.LessEq(m.UNA):
-		m.Judge(FromNothing, name+" is sent again without a NACK or a timeout", s, nil)
+		m.judge(FromNothing, name+" is sent again without a NACK or a timeout", s, nil)
 	}
 }
 
@@ -109,12 +109,12 @@ func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 func (m *Sender) hole(s *rule.Sight, p psn.PSN, name string) {
 	switch {
 	case m.high.LessEq(p):
-		m.Judge(m.blame(OnlyHoles), name+" is sent again although nothing above it has arrived", s, nil)
+		m.judge(m.blame(OnlyHoles), name+" is sent again although nothing above it has arrived", s, nil)
 	default:
-		m.Judge(m.blame(OnlyHoles), "", s, nil)
-		m.Judge(HoleOnce, "", s, nil)
+		m.judge(m.blame(OnlyHoles), "", s, nil)
+		m.judge(HoleOnce, "", s, nil)
 		if m.awaited > 0 {
-			m.Judge(SackStops, "", s, nil) // the sender skips holes that were acknowledged meanwhile
+			m.judge(SackStops, "", s, nil) // the sender skips holes that were acknowledged meanwhile
 		}
 	}
 }
@@ -122,8 +122,8 @@ func (m *Sender) hole(s *rule.Sight, p psn.PSN, name string) {
 // twice judges a second retransmission of one PSN in a recovery.
 func (m *Sender) twice(s *rule.Sight, p psn.PSN, name string) {
 	if p == m.UNA && m.moved {
-		m.Judge(Partial, name+" became the oldest by a partial ACK, and is sent again a second time", s, nil)
+		m.judge(Partial, name+" became the oldest by a partial ACK, and is sent again a second time", s, nil)
 		return
 	}
-	m.Judge(HoleOnce, name+" is sent again a second time in one recovery", s, nil)
+	m.judge(HoleOnce, name+" is sent again a second time in one recovery", s, nil)
 }

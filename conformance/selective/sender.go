@@ -14,9 +14,9 @@ import (
 // value. Any subsequent packet is considered lost only if another packet with a higher sequence number has been
 // selectively acked."
 type Sender struct {
-	// Judge is called when an Aspect was violated, with the problem, or held, with "". It is shown by the sight or,
+	// judge is called when an Aspect was violated, with the problem, or held, with "". It is shown by the sight or,
 	// when that is nil, by the duty.
-	Judge func(a Aspect, problem string, s *rule.Sight, d *Duty)
+	judge func(a Aspect, problem string, s *rule.Sight, d *duty)
 
 	Limit int  // most packets in flight; 0 when there is no limit
 	Quiet bool // nothing is judged until everything sent before Hush is acknowledged
@@ -41,7 +41,7 @@ type Sender struct {
 	timed    bool          // this recovery began with a timeout
 	expired  vtime.Time    // the latest timeout, until the first retransmission seen after it; Never otherwise
 	until    psn.PSN       // newest PSN that must be acknowledged before Quiet ends
-	due      *Duty         // the packet that must be retransmitted first; nil when there is none
+	due      *duty         // the packet that must be retransmitted first; nil when there is none
 	begun    bool          // Begin has set the first PSN
 }
 
@@ -54,8 +54,8 @@ type packet struct {
 	awaited bool       // a hole that was still to be retransmitted when its SACK arrived
 }
 
-// Duty is a packet that must be retransmitted.
-type Duty struct {
+// duty is a packet that must be retransmitted.
+type duty struct {
 	Why   []Aspect   // the aspects that require it
 	PSN   psn.PSN    // of the packet
 	At    vtime.Time // time from which its sender can know of the duty
@@ -157,7 +157,7 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 		m.owe(s, at, why)
 	case !news || !m.Recovering:
 	case m.again(m.UNA):
-		m.Judge(Partial, "", s, nil)
+		m.judge(Partial, "", s, nil)
 	case m.UNA.Less(m.high):
 		// The published logic retransmits UNA even if nothing above it has arrived, which the paper does not call lost;
 		// a device may do either in that case.
@@ -237,7 +237,7 @@ func (m *Sender) concludes(s *rule.Sight) {
 // owe makes UNA due, unless it is due already or may have arrived.
 func (m *Sender) owe(s *rule.Sight, at vtime.Time, why []Aspect) {
 	if m.UNA == m.Implied && (m.due == nil || m.due.PSN != m.UNA) {
-		m.due = &Duty{Why: why, PSN: m.UNA, At: at, Index: s.Index}
+		m.due = &duty{Why: why, PSN: m.UNA, At: at, Index: s.Index}
 	}
 }
 
@@ -290,7 +290,7 @@ func (m *Sender) overtakes(now vtime.Time) {
 // settle ends the duty, with a problem or "".
 func (m *Sender) settle(problem string, s *rule.Sight) {
 	for _, a := range m.due.Why {
-		m.Judge(a, problem, s, m.due)
+		m.judge(a, problem, s, m.due)
 	}
 	m.due = nil
 }
@@ -304,7 +304,7 @@ func (m *Sender) Timeout(at vtime.Time) {
 	m.timed, m.expired, m.moved = true, at, false
 	m.reopen()
 	if m.due = nil; m.UNA == m.Implied {
-		m.due = &Duty{Why: []Aspect{TimeoutHead}, PSN: m.UNA, At: at, Index: rule.NoRecord}
+		m.due = &duty{Why: []Aspect{TimeoutHead}, PSN: m.UNA, At: at, Index: rule.NoRecord}
 	}
 }
 

@@ -38,8 +38,8 @@ func Rules() []rule.Rule {
 	}
 }
 
-// Feature is the feature of an implementation whose path has the box.
-const Feature = "pack"
+// feature is the feature of an implementation whose path has the box.
+const feature = "pack"
 
 // The devices that can be judged: standard endpoints around an emulated WAN, real NICs, and our box only.
 const (
@@ -57,7 +57,7 @@ type check struct {
 
 // judged makes a rule of the family from its part: it sets the fields that all rules share.
 func judged(r rule.Rule, make func(p *path) check) rule.Rule {
-	r.Features = []string{Feature}
+	r.Features = []string{feature}
 	r.Sees = rule.Route
 	r.Needs |= rule.Both
 	r.New = func(c *rule.Context) rule.Check {
