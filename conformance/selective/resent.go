@@ -57,7 +57,7 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	}
 	switch {
 	case m.timed && m.repeated == 0:
-		m.head(s, p, name)
+		m.judge(TimeoutHead, behind(m, p, name), s, nil)
 	case !m.Recovering:
 		m.first(s, p, name)
 	case v.again == m.recovery:
@@ -86,13 +86,12 @@ func (m *Sender) blame(a Aspect) Aspect {
 	return a
 }
 
-// head judges the first retransmission after a timeout.
-func (m *Sender) head(s *rule.Sight, p psn.PSN, name string) {
-	problem := ""
-	if p != m.UNA {
-		problem = name + " is sent again first after the timeout; the oldest, " + m.c.Rel(m.UNA) + ", expected"
+// behind returns what is wrong with the first retransmission after a timeout; "" when it is that of the oldest packet.
+func behind(m *Sender, p psn.PSN, name string) string {
+	if p == m.UNA {
+		return ""
 	}
-	m.judge(TimeoutHead, problem, s, nil)
+	return name + " is sent again first after the timeout; the oldest, " + m.c.Rel(m.UNA) + ", expected"
 }
 
 // first judges the first retransmission of a recovery that no timeout began.

@@ -34,9 +34,9 @@ func (l *lack) note(x sign) {
 }
 
 // unseen adds the sign of a request that was received and not seen. The request may have passed before the capture
-// began if early is true: its sender may have known that it need not send it again, because the request was acknowledged
-// before the sender went on, or because only one request, perhaps retransmitted by a timer, was seen before it. Nothing
-// passed before the first request of all.
+// began if early is true: its sender may have known that it need not send it again, because the request was
+// acknowledged before the sender went on, or because only one request, perhaps retransmitted by a timer, was seen
+// before it. Nothing passed before the first request of all.
 func (l *lack) unseen(p psn.PSN, early bool) {
 	l.note(sign{psn: p, what: unseen, early: early && !l.whole})
 }
