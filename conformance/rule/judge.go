@@ -86,7 +86,7 @@ type Judge struct {
 	buffers shim.Ends // shared by the decoders of a side
 	idle    [2]bool   // sides that reported that they have no work left
 
-	unreadable unreadable // ends that sent frames that cannot be read
+	unreadable unreadable
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -166,7 +166,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
 	j.seen.note(t)
-	j.spoils(t)
+	j.unreadable.sight(&j.header, t)
 	j.buffers.Expire(t.At)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)

@@ -7,8 +7,8 @@ import "github.com/rdma-gauntlet/gauntlet/harness/trace"
 // the others prove nothing, or the answer that is owed. Rules of single frames find the frame itself.
 
 // unreadable holds the ends that have sent such frames, by connection and side. Frames that belong to no connection are
-// under -1, and may have been of any; in a capture of another program, where the ends of one connection are not those of
-// another, they are left out. The zero value is that of no such frame.
+// under -1, and may have been of any; in a capture of another program, where the ends of one connection are not those
+// of another, they are left out. The zero value is that of no such frame.
 type unreadable struct {
 	sent   map[int]*[2]bool // by connection and side
 	latest uint64           // record of the latest; valid when sent is not empty
@@ -17,15 +17,14 @@ type unreadable struct {
 // unreadWhy is the reason why a finding against the sender of unreadable frames proves nothing.
 const unreadWhy = "this end sent frames that cannot be read, and what they were meant to be is unknown"
 
-// spoils records a sight of a frame that its sender made unreadable.
-func (j *Judge) spoils(t *trace.Sight) {
+// sight records a sight of a frame that its sender made unreadable.
+func (u *unreadable) sight(h *trace.Header, t *trace.Sight) {
 	r := t.Rec
-	readable := r.Defect == "" && (t.ICRC != trace.Bad || j.header.Inferred)
-	if !t.Out || readable || r.Fate == trace.Injected || j.header.Between || r.Packet.Opcode.OverIP() ||
-		r.Conn < 0 && j.header.Bench == trace.FileBench {
+	readable := r.Defect == "" && (t.ICRC != trace.Bad || h.Inferred)
+	if !t.Out || readable || r.Fate == trace.Injected || h.Between || r.Packet.Opcode.OverIP() ||
+		r.Conn < 0 && h.Bench == trace.FileBench {
 		return
 	}
-	u := &j.unreadable
 	if u.sent == nil {
 		u.sent = map[int]*[2]bool{}
 	}
