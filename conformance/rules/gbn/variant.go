@@ -16,7 +16,7 @@ func interval(c *rule.Context) vtime.Duration {
 		return vtime.Nanosecond // it repeats NAKs, at an unknown interval
 	}
 	if text == "" { // return early: interval is called for every packet
-		return 0 // at once: this is asked for every packet
+		return 0
 	}
 	d, _ := vtime.ParseDuration(text) // a wrong value is no interval
 	return d
