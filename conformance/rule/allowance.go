@@ -247,7 +247,7 @@ func (c *Context) Relayed(s *Sight) bool {
 // RetryCount allows. A box reports nothing when it gives up.
 func (c *Context) givenUp() bool {
 	r, most := &c.requester, int(c.Attr.RetryCount)
-	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
+	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && int(r.rounds) >= most)
 }
 
 // boxWaits reports whether a box in the responder's place need not answer yet. It cannot answer READs or atomics whose

@@ -53,7 +53,7 @@ func spent(c *Conversation) bool {
 			return true
 		}
 	}
-	return c.UNA.Less(c.MAX) && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
+	return c.UNA.Less(c.MAX) && (most == 0 || r.stuck == c.UNA && int(r.rounds) >= most)
 }
 
 // mayHaveGivenUp reports whether the QP of a side may have given up its requests before a time, and does not report it.

@@ -12,11 +12,11 @@ import (
 // requesterState is the part of the state that is derived from the requester's tap.
 type requesterState struct {
 	pos      position
-	messages int     // messages begun
+	messages int32   // messages begun
+	rounds   int32   // retransmissions of stuck
+	stuck    psn.PSN // the latest UNA that was retransmitted
 	lost     bool    // a READ of unknown span was sent: the next first transmission sets MAX
 	refused  bool    // an RNR NAK arrived
-	stuck    psn.PSN // the latest UNA that was retransmitted
-	rounds   int     // retransmissions of stuck
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
 }
@@ -117,9 +117,9 @@ func (c *Conversation) observeRequest(s *Sight) {
 		return
 	}
 	s.Relation = First
-	s.Message, s.Offset = r.messages, 0
+	s.Message, s.Offset = int(r.messages), 0
 	if !s.Pkt.Opcode.StartsMessage() {
-		s.Message, s.Offset = r.messages-1, int(r.pos.packets)
+		s.Message, s.Offset = int(r.messages)-1, int(r.pos.packets)
 	}
 }
 
