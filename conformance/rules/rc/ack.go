@@ -148,47 +148,6 @@ func (g *ghost) event(c *rule.Context, e *trace.Event) {
 	}
 }
 
-var ackRequested = rule.Rule{
-	ID: "RC-ACK-005", Level: rule.Must,
-	Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
-		Requirement: "The requester sets AckReq so often that its last request is acknowledged without its timer."},
-	Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
-	Stimulus: "any message", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&asking{c: c}).sight} },
-}
-
-// asking watches whether requests ask for acknowledgements.
-type asking struct {
-	c     *rule.Context
-	owes  *rule.Obligation // nil before a message has ended without asking
-	asked psn.PSN          // newest request that asks; valid when any is true
-	any   bool
-}
-
-func (a *asking) sight(s *rule.Sight) {
-	p := s.Pkt
-	switch {
-	case p.AckReq, p.Opcode.AnsweredByData(): // which is always answered
-		if a.owes != nil {
-			a.owes.Excuse(nil)
-		}
-		if !a.any || a.asked.Less(p.PSN) {
-			a.asked, a.any = p.PSN, true
-		}
-		a.c.Met()
-	case !p.Opcode.EndsMessage():
-	case a.owes == nil:
-		a.owes = a.c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
-		a.owes.Arise(s, p.PSN)
-	case !a.owes.Owed():
-		a.owes.Arise(s, p.PSN)
-	case s.Relation == rule.Again && p.PSN == a.owes.Oldest().PSN && !(a.any && a.c.UNA.LessEq(a.asked)):
-		// Nothing that is outstanding asks: the timer has done what the packet behind should do, before it gives up.
-		a.owes.Expire(s.At)
-	}
-}
-
 var responsesInOrder = rule.Rule{
 	ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Responses of a QP are sent in PSN order",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -156,4 +157,52 @@ var timerProfile = rule.Rule{
 			},
 		}
 	},
+}
+
+var ackRequested = rule.Rule{
+	ID: "RC-ACK-005", Level: rule.Must,
+	Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
+		Requirement: "The requester sets AckReq so often that its last request is acknowledged without its timer."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+	Minds: rule.Asked | rule.Edge | rule.Fetch | rule.Asking, Stimulus: "any message", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check { return rule.Check{Sight: (&asking{c: c}).sight} },
+}
+
+// asking watches whether requests ask for acknowledgements.
+type asking struct {
+	c     *rule.Context
+	owes  *rule.Obligation // nil before a message has ended without asking
+	drawn psn.PSN          // newest request that asks, or that a NAK names; valid when any is true
+	any   bool
+}
+
+func (a *asking) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point == trace.RequesterIn:
+		if rule.IsNAK(p) || rule.IsRNR(p) {
+			a.draws(p.PSN)
+		}
+	case p.AckReq, p.Opcode.AnsweredByData(): // which is always answered
+		if a.owes != nil {
+			a.owes.Excuse(nil)
+		}
+		a.draws(p.PSN)
+		a.c.Met()
+	case !p.Opcode.EndsMessage():
+	case a.owes == nil:
+		a.owes = a.c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
+		a.owes.Arise(s, p.PSN)
+	case !a.owes.Owed():
+		a.owes.Arise(s, p.PSN)
+	case p.PSN == a.c.UNA && p.PSN == a.owes.Oldest().PSN && !(a.any && p.PSN.LessEq(a.drawn)):
+		a.owes.Expire(s.At) // the timer has done what AckReq should do, before the requester gives up
+	}
+}
+
+func (a *asking) draws(p psn.PSN) {
+	if !a.any || a.drawn.Less(p) {
+		a.drawn, a.any = p, true
+	}
 }
