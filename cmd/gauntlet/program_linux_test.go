@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -99,5 +100,32 @@ func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("no %q in\n%s", want, o.stdout)
 		}
+	}
+}
+
+// stalled is the repaired example, stopped for 20 ms from its 40th packet on, as by a busy machine.
+const stalled = `#!/bin/sh
+exec 3<&0
+"${0%/*}/gbn" --repaired <&3 3<&- &
+program=$!
+sent() { while read -r name _ _ _ _ _ _ _ _ _ n _; do [ "$name" = lo: ] || now=$n; done < /proc/net/dev; }
+{
+	sent; from=$now
+	while [ $((now - from)) -lt 40 ] && kill -0 $program; do sent; done
+	kill -STOP $program; sleep 0.02; kill -CONT $program
+} >/dev/null 2>&1 3<&- &
+wait $program
+`
+
+// What a busy machine made late is not the program's fault, though it is the first frame of the run that waits.
+func TestStalledProgramIsInvalid(t *testing.T) {
+	beside(t)
+	needNetns(t)
+	dir := example(t)
+	must(t, os.WriteFile(strings.TrimPrefix(dir, "exec:")+"/stalled", []byte(stalled), 0o755))
+	o := gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--attempts", "1", "--impl", dir+"/stalled",
+		"--peer", "gbn", "--focus", "loss-many-follow$")
+	if o.code != exitBroken || !strings.Contains(o.stdout+o.stderr, "stalled) waited is") {
+		t.Errorf("exit %d, want %d for a late program\n%s%s", o.code, exitBroken, o.stdout, o.stderr)
 	}
 }
