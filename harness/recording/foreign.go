@@ -104,6 +104,9 @@ func (r *Recording) both(l *learner, as anew, how *procedure, stated Stated) (on
 	}
 	r.Header.Inferred = r.unsealed == nil && !r.Capture.Told &&
 		(l.survey.damages(&r.Header) || at[trace.A].Unsettled(trace.A) || at[trace.B].Unsettled(trace.B))
+	if r.Header.Inferred {
+		r.Capture.Why += "; that no hop is between a tap and its port is assumed, and --tap ports states it"
+	}
 	for tap := range at {
 		at[tap].AddDoubts(trace.Side(tap), r.Header.Inferred, r.Capture.Told)
 	}
