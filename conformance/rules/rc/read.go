@@ -55,7 +55,7 @@ var readReplay = rule.Rule{
 	Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or " +
 		"the part of it that is asked for; a duplicate that it does not remember is silently dropped."},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut,
 	Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
@@ -105,10 +105,10 @@ func (r *replays) sight(s *rule.Sight) {
 
 func (r *replays) duplicate(s *rule.Sight) {
 	p := s.Pkt
-	// The requester starts over at p, so it repeats the later READs.
-	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) })
+	// The requester starts over at p, so it repeats the later READs. What it repeats because no answer came is still owed.
+	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.Less(d.PSN) })
 	if k, ok := r.covered(p); ok {
-		r.forget(k) // one replay per remembered READ: this one replaces it
+		r.replay.Excuse(func(d rule.Debt) bool { return d.PSN != p.PSN && k.holds(d.PSN) }) // one replay per remembered READ
 		r.replay.Arise(s, p.PSN)
 		if len(r.coming) == replayLimit {
 			r.coming = r.coming[:copy(r.coming, r.coming[1:])]
@@ -124,9 +124,9 @@ func (r *replays) duplicate(s *rule.Sight) {
 	}
 }
 
-// forget excuses the replays of a remembered READ: another READ or a newer duplicate takes its place.
+// forget excuses the replays of a remembered READ: another READ takes its place.
 func (r *replays) forget(k readRequest) {
-	r.replay.Excuse(func(d rule.Debt) bool { return d.PSN.In(k.psn, k.psn.Add(k.n)) })
+	r.replay.Excuse(func(d rule.Debt) bool { return k.holds(d.PSN) })
 }
 
 // covered returns the remembered READ that p asks for a part of.
@@ -193,3 +193,6 @@ type readRequest struct {
 	n      int // PSNs; 0 when not known
 	opcode roce.Opcode
 }
+
+// holds reports whether a PSN is one of r.
+func (r *readRequest) holds(p psn.PSN) bool { return p.In(r.psn, r.psn.Add(r.n)) }
