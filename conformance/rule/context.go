@@ -49,7 +49,14 @@ func (c *Context) Fail(who Blame, text string) {
 
 // Failf is Fail with a text that is formatted only if the finding is kept.
 func (c *Context) Failf(who Blame, format string, args ...any) {
-	report(c, c.judge.here.at, c.judge.here.record, who, func() string { return fmt.Sprintf(format, args...) })
+	report(c, c.judge.here.at, c.judge.here.record, who, func() string {
+		for i, a := range args {
+			if d, ok := a.(vtime.Duration); ok && d > vtime.Millisecond { // the nanoseconds of a host's clock tell nothing
+				args[i] = d / vtime.Microsecond * vtime.Microsecond
+			}
+		}
+		return fmt.Sprintf(format, args...)
+	})
 }
 
 // FailAt reports a violation shown by an earlier record, such as a request whose answer never came. The text gives the
