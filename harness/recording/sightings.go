@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -53,7 +54,7 @@ func (l *learner) sight(s *evidence.Sighting, n *capture.Lane, w *flow, sound bo
 		s.Tap = f.Tap
 	}
 	if p.Opcode == roce.LoWAR {
-		s.PSN, s.Length = p.Repair.Base, evidence.Unit(p)
+		s.PSN, s.MSN, s.Length = p.Repair.Base, psn.MSN(p.Repair.Type)<<8|psn.MSN(p.Repair.ISN), evidence.Unit(p)
 	}
 	if w != nil {
 		s.Flow = int32(w.index)

@@ -89,6 +89,14 @@ var doubted = []struct{ name, text, want string }{
 		"A>B X_READ_REQUEST psn=+0 dmalen=8 A\nB>A X_READ_RESP_ONLY psn=+1 msn=2 len=8\n" +
 		"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", "begins when"},
 	{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+	{"a repair packet twice", "A>B SEND_ONLY psn=+0 len=8 A\n@10 A>B REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST\n" +
+		"@11 A>B REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST\nB>A ACK psn=+0 msn=1\n", "psn=+0 twice within"},
+	{"repair packets of one block", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\n" +
+		"@10 A>B REPAIR bpsn=+0 isn=0 n=2 r=4 c=2 FIRST LAST\n@11 A>B REPAIR bpsn=+0 isn=1 n=2 r=4 c=2 FIRST LAST\n" +
+		"B>A ACK psn=+1 msn=2\n", ""},
+	{"a repair packet of data twice", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n" +
+		"@10 B>A REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST K\n@11 B>A REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST K\n",
+		"psn=+0 twice within"},
 	{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 	{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
 		"msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",

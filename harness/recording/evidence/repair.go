@@ -110,6 +110,7 @@ func (c *course) repair(s *Sighting) {
 // repair processes a repair packet. The request that it repairs draws an answer, and so may one that had come before.
 func (l *lack) repair(s *Sighting) {
 	l.duplicates.left++
+	l.twice(&l.requests, s)
 	p, end, ok := l.round.repairs(s)
 	if !ok || !l.begun || p.Less(l.start) || p.Sub(l.newest) >= SkipLimit {
 		return

@@ -18,11 +18,11 @@ type Sighting struct {
 	Flow     int32 // number of its flow, which the keeper of the sightings gives; not used here
 	PSN      psn.PSN
 	SACK     psn.PSN // PSN that a selective acknowledgement names
-	MSN      psn.MSN
-	Length   uint32 // bytes that a READ requests; of a repair packet its Unit
-	Payload  uint16 // length of the payload in bytes
-	Port     uint16 // UDP source port
-	ID       uint16 // IPv4 identification; 0 of IPv6
+	MSN      psn.MSN // of a LoWAR packet its type and ISN
+	Length   uint32  // bytes that a READ requests; of a repair packet its Unit
+	Payload  uint16  // length of the payload in bytes
+	Port     uint16  // UDP source port
+	ID       uint16  // IPv4 identification; 0 of IPv6
 	Opcode   roce.Opcode
 	Syndrome roce.Syndrome
 	Way      capture.Direction

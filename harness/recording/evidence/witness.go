@@ -65,7 +65,9 @@ func (w *Witness) Follow(s *Sighting, e End) {
 	case s.Opcode == roce.LoWAR && s.Length > 0:
 		w.lack(tap, e.Conn, e.From).repair(s)
 	case s.Opcode == roce.LoWAR:
-		w.lack(tap, e.Conn, e.From.Other()).coded = true
+		l := w.lack(tap, e.Conn, e.From.Other())
+		l.coded = true
+		l.twice(&l.answers, s)
 	}
 }
 
