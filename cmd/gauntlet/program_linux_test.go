@@ -103,29 +103,51 @@ func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
 	}
 }
 
-// stalled is the repaired example, stopped for 20 ms from its 40th packet on, as by a busy machine.
+// stalled is the repaired example, stopped for 40 ms from its 20th packet on, as by a busy machine.
 const stalled = `#!/bin/sh
 exec 3<&0
 "${0%/*}/gbn" --repaired <&3 3<&- &
 program=$!
-sent() { while read -r name _ _ _ _ _ _ _ _ _ n _; do [ "$name" = lo: ] || now=$n; done < /proc/net/dev; }
+sent() { while read -r name _ _ _ _ _ _ _ _ _ n _; do [ "$name" = lo: ] || now=$n; done </proc/net/dev; }
 {
 	sent; from=$now
-	while [ $((now - from)) -lt 40 ] && kill -0 $program; do sent; done
-	kill -STOP $program; sleep 0.02; kill -CONT $program
+	while [ $((now - from)) -lt 20 ] && kill -0 $program; do sent; done
+	kill -STOP $program; sleep 0.04; kill -CONT $program
 } >/dev/null 2>&1 3<&- &
 wait $program
 `
 
-// What a busy machine made late is not the program's fault, though it is the first frame of the run that waits.
-func TestStalledProgramIsInvalid(t *testing.T) {
+// hesitant is a built-in endpoint that gets the order to start 300 ms late.
+const hesitant = `#!/bin/bash
+exec 3<&0
+exec %s process endpoint gbn < <(while IFS= read -r line; do
+	[[ $line != *'"start"'* ]] || sleep 0.3
+	printf '%%s\n' "$line"
+done <&3)
+`
+
+// What a busy machine made late is not the program's fault: neither when the first frame of the run waits, nor when
+// frames come before the order to start. A script that is late itself stops the program when that frame has passed.
+func TestLateProgramIsInvalid(t *testing.T) {
 	beside(t)
 	needNetns(t)
 	dir := example(t)
-	must(t, os.WriteFile(strings.TrimPrefix(dir, "exec:")+"/stalled", []byte(stalled), 0o755))
-	o := gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--attempts", "1", "--impl", dir+"/stalled",
-		"--peer", "gbn", "--focus", "loss-many-follow$")
-	if o.code != exitBroken || !strings.Contains(o.stdout+o.stderr, "stalled) waited is") {
-		t.Errorf("exit %d, want %d for a late program\n%s%s", o.code, exitBroken, o.stdout, o.stderr)
+	script := func(name, text string) string {
+		must(t, os.WriteFile(strings.TrimPrefix(dir, "exec:")+"/"+name, []byte(text), 0o755))
+		return dir + "/" + name
+	}
+	for _, ends := range [][2]string{{script("stalled", stalled), "gbn"},
+		{"gbn", script("hesitant", fmt.Sprintf(hesitant, command(t, "").Path))}} {
+		var o exited
+		for range 5 {
+			o = gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--attempts", "1", "--impl", ends[0],
+				"--peer", ends[1], "--focus", "loss-many-follow$")
+			if o.code == exitFailure || strings.Contains(o.stdout, ") waited is") {
+				break
+			}
+		}
+		if o.code != exitBroken {
+			t.Errorf("%q: exit %d, want %d for a late program\n%s%s", ends, o.code, exitBroken, o.stdout, o.stderr)
+		}
 	}
 }

@@ -17,17 +17,33 @@ type device struct {
 	outbox outbox
 }
 
-// run serves the devices from the start of the run until the bench closes standard input.
-func (p *process) run(s *contract.Order, start int64) (err error) {
-	p.clock = packetio.Timebase{Start: start, Dilation: s.Dilate}.Clock()
-	fds := []int{p.stdin}
+// open opens the devices, with a clock that has not been set to the start of the run.
+func (p *process) open(s *contract.Order) (err error) {
+	p.clock = packetio.Timebase{Start: packetio.Monotonic(), Dilation: s.Dilate}.Clock()
 	for i, name := range strings.Fields(s.Device) {
-		d := &p.devices[i]
-		if d.Port, err = packetio.Open(name, p.clock, p.interest()); err != nil {
+		if p.devices[i].Port, err = packetio.Open(name, p.clock, p.interest()); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, d.Close()) }()
-		fds = append(fds, d.Fd())
+	}
+	return nil
+}
+
+// close closes the devices that are open.
+func (p *process) close() (err error) {
+	for i := range p.devices {
+		if port := p.devices[i].Port; port != nil {
+			err = errors.Join(err, port.Close())
+		}
+	}
+	return err
+}
+
+// run serves the devices from the start of the run until the bench closes standard input.
+func (p *process) run(start int64) error {
+	*p.clock = *packetio.Timebase{Start: start, Dilation: p.clock.Dilation}.Clock()
+	fds := []int{p.stdin}
+	for i := range p.devices {
+		fds = append(fds, p.devices[i].Fd())
 	}
 	if p.tcp != nil {
 		fds = append(fds, p.tcp.epoll)

@@ -110,6 +110,11 @@ func (p *process) main(find func(string) (engine.Implementation, bool), build ma
 		defer p.tcp.close()
 		ready.TCP = p.tcp.String()
 	}
+	// Open before ready: the peer's first packets may be there before this process has read the order to start.
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.open(s); err != nil {
+		return err
+	}
 	if err := p.say(ready); err != nil {
 		return err
 	}
@@ -117,7 +122,7 @@ func (p *process) main(find func(string) (engine.Implementation, bool), build ma
 	if err != nil {
 		return err
 	}
-	return p.run(s, o.At)
+	return p.run(o.At)
 }
 
 // spareMemory is the amount of garbage above which a process collects it after all.
