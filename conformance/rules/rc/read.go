@@ -56,7 +56,8 @@ var readReplay = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or " +
 		"the part of it that is asked for; a duplicate that it does not remember is silently dropped."},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut,
-	Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+	Minds: rule.Fetch | rule.Answer, Wakes: rule.Fetch,
+	Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
 		// at a box: the end that replays is behind it, and the path to there loses some of the data
