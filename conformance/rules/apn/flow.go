@@ -201,9 +201,9 @@ func (f *flow) judgeStarved() {
 }
 
 // slow reports that less was sent than the queue allows, which is the requester's fault if it had work: that shows in
-// its posts, or follows from the Spec.
+// its posts.
 func (f *flow) slow(format string, args ...any) {
-	if !f.c.Offers(rule.Done) && !f.c.Offers(rule.Assigned) {
+	if !f.c.Offers(rule.Done) {
 		f.c.Doubt("whether the requester had work is not known")
 		return
 	}

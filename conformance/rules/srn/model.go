@@ -46,6 +46,7 @@ type flow struct {
 
 	last    vtime.Time     // departure of the previous answer
 	coarse  bool           // some answers left at times that do not differ
+	heard   int            // answers
 	answers int            // answers without a pause before them
 	tight   int            // answers directly after the previous one
 	span    vtime.Duration // sum of the times between answers
@@ -79,6 +80,7 @@ func (f *flow) answered(s *rule.Sight) {
 	first := f.last == vtime.Never
 	f.coarse = f.coarse || s.Together(f.last)
 	f.last = s.At
+	f.heard++
 	switch {
 	case first || gap > 3*(f.pipe.Stall()+f.each):
 		return // a pause: a timeout, or nothing to send
@@ -90,6 +92,9 @@ func (f *flow) answered(s *rule.Sight) {
 }
 
 func (f *flow) end(vtime.Time) {
+	if f.heard < f.packets { // the retransmissions that are still in the pipeline have cost nothing yet
+		return
+	}
 	if f.coarse || f.packets < leastPackets || f.refilled < leastRefilled ||
 		float64(f.tight) < tightShare*float64(f.packets) {
 		return
