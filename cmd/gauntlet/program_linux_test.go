@@ -136,13 +136,13 @@ func TestLateProgramIsInvalid(t *testing.T) {
 		must(t, os.WriteFile(strings.TrimPrefix(dir, "exec:")+"/"+name, []byte(text), 0o755))
 		return dir + "/" + name
 	}
-	for _, ends := range [][2]string{{script("stalled", stalled), "gbn"},
-		{"gbn", script("hesitant", fmt.Sprintf(hesitant, command(t, "").Path))}} {
+	for late, ends := range map[string][2]string{"stalled": {script("stalled", stalled), "gbn"},
+		"hesitant": {"gbn", script("hesitant", fmt.Sprintf(hesitant, command(t, "").Path))}} {
 		var o exited
 		for range 5 {
 			o = gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--attempts", "1", "--impl", ends[0],
 				"--peer", ends[1], "--focus", "loss-many-follow$")
-			if o.code == exitFailure || strings.Contains(o.stdout, ") waited is") {
+			if o.code == exitFailure || strings.Contains(o.stdout, late+") waited is") {
 				break
 			}
 		}

@@ -92,10 +92,8 @@ func (f *flow) answered(s *rule.Sight) {
 }
 
 func (f *flow) end(vtime.Time) {
-	if f.heard < f.packets { // the retransmissions that are still in the pipeline have cost nothing yet
-		return
-	}
-	if f.coarse || f.packets < leastPackets || f.refilled < leastRefilled ||
+	waits := f.heard < f.packets // retransmissions that are still in the pipeline have cost nothing yet
+	if waits || f.coarse || f.packets < leastPackets || f.refilled < leastRefilled ||
 		float64(f.tight) < tightShare*float64(f.packets) {
 		return
 	}
