@@ -14,7 +14,8 @@ import (
 //	reason                                            the end may be late by
 //	an endpoint takes time to answer                  Patience; over its host's IP or TCP HostPatience
 //	the port is busy, and the turn is another QP's    until it pauses, or the QP's turn has come: Late
-//	answers leave in the order of the requests        as long as data of READs leave before them: Late
+//	answers leave in the order of the requests        as long as data of READs leave before them: Late; an ACK, as long
+//	                                                  as others go further: Obligation.Restart
 //	packets were handed to the port before            Handed packets of the QP: Departures.Knew
 //	packets wait between an engine and its port       Port.Wait: Port.Lags; answers that queue there, until it pauses:
 //	                                                  Port.Busy

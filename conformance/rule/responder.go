@@ -255,7 +255,9 @@ func (c *Conversation) unanswered() int {
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
 	if last, ok := Acknowledged(p); ok {
-		c.responder.passed, c.responder.passes = last, true
+		r := &c.responder
+		c.Onward = !r.passes || r.passed.Less(last)
+		r.passed, r.passes = last, true
 	}
 	c.names(p)
 	if p.Opcode == roce.FNACK {
