@@ -150,6 +150,10 @@ func moves(s *rule.Sight) bool {
 		(was == nil || !was.Opcode.IsRead() || p.RETH.VA != was.VA || int(p.RETH.DMALen) != was.Len)
 }
 
+// resumed reports whether the READ that begins at p may be the rest of one that was sent before the capture, whose data
+// are on their way: it is the first request of the capture.
+func resumed(c *rule.Context, p psn.PSN) bool { return !c.Known && p == c.Start }
+
 // misfit returns in what a READ response differs from the one that its request, of which t is the part, asks for; ""
 // when it fits, or when the request or the MTU is not known. A READ may be resumed anywhere, so that a FIRST or ONLY is
 // right at every PSN.
@@ -162,7 +166,7 @@ func misfit(c *rule.Context, p *roce.Packet, t *rule.Transmission) string {
 		return fmt.Sprintf("with %d bytes left; FIRST and MIDDLE expected up to the last MTU", left)
 	case p.Len != min(left, c.MTU):
 		return fmt.Sprintf("has %d bytes, want %d", p.Len, min(left, c.MTU))
-	case t.Offset == 0 && !p.Opcode.StartsMessage():
+	case t.Offset == 0 && !p.Opcode.StartsMessage() && !resumed(c, p.PSN):
 		return "answers the first PSN of its READ; a FIRST or ONLY expected"
 	}
 	return ""

@@ -46,9 +46,15 @@ B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
 B>A READ_RESP_LAST psn=+1 len=1024 msn=1
 `, rule.Fail},
 		"the data of a READ begin in the middle": {"RC-READ-001", `
+A>B SEND_ONLY psn=+0 len=64 A
+A>B READ_REQUEST psn=+1 dmalen=3000
+B>A READ_RESP_MIDDLE psn=+1 len=1024
+`, rule.Fail},
+		"the capture begins with the rest of a READ, whose data come late": {"RC-READ-001", `
+unknown
 A>B READ_REQUEST psn=+0 dmalen=3000
 B>A READ_RESP_MIDDLE psn=+0 len=1024
-`, rule.Fail},
+`, rule.Inconclusive},
 		"a READ is resumed": {"RC-READ-001", `
 A>B READ_REQUEST psn=+0 dmalen=3000 va=0x1000
 B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
