@@ -23,6 +23,12 @@ func (c *Conversation) Certain(at vtime.Time) bool {
 	return c.Index < 0 || c.Known || c.ofDevice || at >= c.told
 }
 
+// Unsettled reports whether, at a time, the responder may still answer requests that arrived before the first answer
+// that told what it expects: they may have been received before the capture, so that each draws an answer of its own.
+func Unsettled(c *Context, at vtime.Time) bool {
+	return c.Index >= 0 && !c.Known && !c.ofDevice && (at < c.told || at.Sub(c.told) <= Patience)
+}
+
 // AnswerSeen reports whether a response has been seen or the connection was new; otherwise it is unknown which requests
 // are outstanding.
 func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }

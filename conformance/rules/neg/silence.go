@@ -62,7 +62,7 @@ func (j *silence) sight(s *rule.Sight) {
 	switch {
 	case j.c.Index < 0 || j.c.Fatal: // the packet is of no connection, or the QP answers nothing
 	case s.Point == trace.ResponderOut:
-		j.response(s.Pkt)
+		j.response(s.Pkt, s.At)
 	case s.Point != trace.ResponderIn:
 	case j.bad(j.c, s):
 		j.stimulus(s)
@@ -159,12 +159,12 @@ func (j *silence) replace(p *roce.Packet) {
 }
 
 // response compares a response with those that legal requests explain.
-func (j *silence) response(p *roce.Packet) {
+func (j *silence) response(p *roce.Packet, at vtime.Time) {
 	last, ok := rule.Acknowledged(p)
 	if !ok {
 		return
 	}
-	if why := j.accuse(p, last); why != "" {
+	if why := j.accuse(p, last, at); why != "" {
 		j.c.Failf(rule.Responder, "%s: %s", j.what, why)
 		j.window = false
 		if !last.Less(j.expected()) {
@@ -175,7 +175,7 @@ func (j *silence) response(p *roce.Packet) {
 }
 
 // accuse returns how a response shows that a bad packet caused it; "" when it need not.
-func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
+func (j *silence) accuse(p *roce.Packet, last psn.PSN, at vtime.Time) string {
 	a := p.AETH.Syndrome
 	plain := p.Opcode == roce.Acknowledge
 	switch {
@@ -194,7 +194,7 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 			return "selectively acknowledged"
 		}
 	case plain && j.Heard && last == j.Acked:
-		if j.Repeats == 0 && j.window {
+		if j.Repeats == 0 && j.window && !rule.Unsettled(j.c, at) {
 			return "answered by repeating the ACK of " + j.c.Rel(last)
 		}
 		j.Repeats = max(j.Repeats-1, 0)
