@@ -83,7 +83,11 @@ func (m *model) goBack() { m.void, m.until, m.list, m.stale = true, m.c.MAX, nil
 // rack is Algorithm 1, lines 29 to 47.
 func (m *model) rack(s *rule.Sight) bool {
 	c, e, seq := m.c, s.Pkt.PSN, s.Pkt.SACK.PSN
-	if !seq.In(c.UNA, c.MAX) || !e.Less(seq) {
+	if !seq.In(c.UNA, c.MAX) {
+		return false
+	}
+	if !e.Less(seq) { // no gap leads to it: what a requester makes of it is open
+		m.goBack()
 		return false
 	}
 	floor := psn.Max(c.UNA, e)
