@@ -22,8 +22,8 @@ type Conversation struct {
 	// the tap is between the ports, or its place is unknown: every packet is seen once, as leaving its sender
 	Between  bool
 	Inferred bool       // the places of the taps were inferred: a frame may have been damaged before its tap
-	ByBox    bool       // a box stands in for the requester
-	AtBox    bool       // a box stands in for the responder
+	ByBox    bool       // a box stands in for the requester, or may
+	AtBox    bool       // a box stands in for the responder, or may
 	Req      trace.Side // the requester's side
 	Known    bool       // the attributes of both ends are in force
 	Several  bool       // the packets may be of several connections (trace.Conn.Anew)

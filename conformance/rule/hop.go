@@ -1,6 +1,13 @@
 package rule
 
-import "github.com/rdma-gauntlet/gauntlet/harness/trace"
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// HasBox is the feature of transports with a box in the path, which acknowledges in place of the far end.
+const HasBox = "pack"
 
 // A box in the path divides a connection into two hops. For requests of side A each hop is a conversation of its own,
 // judged by every rule like a whole path: on the LAN the box takes the responder's place, on the WAN the requester's.
@@ -23,6 +30,20 @@ func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 	}
 	return v &^ (Completions | Done | Ordered | Flushed | Timers | Assigned)
 }
+
+// standsIn reports at which ends of the conversation of a requester a box stands in, on the hop that the trace names. A
+// capture from elsewhere names none: if its transport has a box, the tap may be at the box, on either hop.
+func (j *Judge) standsIn(conn *trace.Conn, req trace.Side) (by, at bool) {
+	box, divided := conn.Hop.Box()
+	if !divided {
+		may := slices.Contains(j.opts.declared(req), HasBox)
+		return may, may
+	}
+	return req == trace.A && box == trace.A, req == trace.A && box == trace.B
+}
+
+// OtherHop reports whether the trace has both hops of a path with a box.
+func (c *Context) OtherHop() bool { return c.hop() != trace.Whole }
 
 // passing reports whether a sight at the box is of a packet that only passes through it.
 func (j *Judge) passing(t *trace.Sight) bool {

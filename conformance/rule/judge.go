@@ -146,9 +146,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	}
 	c.Alone = len(j.header.Conns) == 1
 	c.Between, c.Inferred = j.header.Between, j.header.Inferred
-	box, divided := conn.Hop.Box()
-	first := divided && side == trace.A
-	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
+	c.ByBox, c.AtBox = j.standsIn(conn, side)
 	c.behind, c.owner = j.header.BehindLine(), j
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)

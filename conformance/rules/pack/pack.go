@@ -38,9 +38,6 @@ func Rules() []rule.Rule {
 	}
 }
 
-// feature is the feature of an implementation whose path has the box.
-const feature = "pack"
-
 // The devices that can be judged: standard endpoints around an emulated WAN, real NICs, and our box only.
 const (
 	emulated = "EMU"
@@ -57,7 +54,7 @@ type check struct {
 
 // judged makes a rule of the family from its part: it sets the fields that all rules share.
 func judged(r rule.Rule, make func(p *path) check) rule.Rule {
-	r.Features = []string{feature}
+	r.Features = []string{rule.HasBox}
 	r.Sees = rule.Route
 	r.Needs |= rule.Both
 	r.New = func(c *rule.Context) rule.Check {

@@ -7,9 +7,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// boxes is the feature of a transport with a middlebox, which may answer for a peer that never does.
-const boxes = "pack"
-
 var makesProgress = rule.Rule{
 	ID: "WRK-PROG-001", Level: rule.Must,
 	Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
@@ -17,7 +14,8 @@ var makesProgress = rule.Rule{
 		"transport timer expires a limited number of times."},
 	Needs:    rule.TapRequester | rule.Attributes | rule.Completions,
 	Sees:     rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
-	Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
+	Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling,
+	Without: rule.HasBox, // it may answer for a peer that never does
 	New: func(c *rule.Context) rule.Check {
 		p := progress{c: c, causes: causes{c: c}}
 		return rule.Check{Sight: p.sight, Event: p.event, End: p.end}
