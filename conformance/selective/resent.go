@@ -49,7 +49,7 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 		return // the acknowledgement may have arrived too late to stop it
 	}
 	v := m.packets.get(p)
-	if v.arrived && m.left.Knew(v.sacked, s.At) {
+	if v.arrived && (v.newest && p != m.UNA || m.left.Knew(v.sacked, s.At)) {
 		m.judge(m.blame(OnlyHoles), name+" is sent again although a NACK says that it arrived", s, nil)
 		if v.awaited {
 			m.judge(SackStops, name+" is sent again although its SACK came before its turn", s, nil)

@@ -52,6 +52,7 @@ type packet struct {
 	arrived bool       // acknowledged selectively
 	open    bool       // a hole above UNA that was not retransmitted in this recovery
 	awaited bool       // a hole that was still to be retransmitted when its SACK arrived
+	newest  bool       // none above it was acknowledged selectively before it, so that it never was a hole
 }
 
 // duty is a packet that must be retransmitted.
@@ -208,7 +209,7 @@ func (m *Sender) arrived(p psn.PSN, at vtime.Time) {
 		v.awaited = true
 		m.awaited++
 	}
-	v.arrived, v.sacked = true, at
+	v.arrived, v.sacked, v.newest = true, at, !p.Less(m.high)
 	m.opens(v, false)
 	for q := psn.Max(m.high, m.UNA).Next(); q.Less(p); q = q.Next() {
 		m.opens(m.packets.at(q), true)
