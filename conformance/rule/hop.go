@@ -32,18 +32,19 @@ func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 }
 
 // standsIn reports at which ends of the conversation of a requester a box stands in, on the hop that the trace names. A
-// capture from elsewhere names none: if its transport has a box, the tap may be at the box, on either hop.
-func (j *Judge) standsIn(conn *trace.Conn, req trace.Side) (by, at bool) {
-	box, divided := conn.Hop.Box()
+// capture from elsewhere names none: if its transport, of these features, has a box, the tap may be at the box, on
+// either hop.
+func standsIn(hop trace.Hop, req trace.Side, features []string) (by, at bool) {
+	box, divided := hop.Box()
 	if !divided {
-		may := slices.Contains(j.opts.declared(req), HasBox)
+		may := slices.Contains(features, HasBox)
 		return may, may
 	}
 	return req == trace.A && box == trace.A, req == trace.A && box == trace.B
 }
 
 // OtherHop reports whether the trace has both hops of a path with a box.
-func (c *Context) OtherHop() bool { return c.hop() != trace.Whole }
+func OtherHop(c *Context) bool { return c.hop() != trace.Whole }
 
 // passing reports whether a sight at the box is of a packet that only passes through it.
 func (j *Judge) passing(t *trace.Sight) bool {

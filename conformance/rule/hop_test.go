@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// A box stands in for the ends of A's requests alone, on the hop that the trace names. Where it names none, it may stand
+// A box stands in for an end of A's requests alone, on the hop that the trace names. Where it names none, it may stand
 // in for every end if the transport has a box.
 func TestWhereABoxStandsIn(t *testing.T) {
 	for _, c := range []struct {
@@ -22,10 +22,7 @@ func TestWhereABoxStandsIn(t *testing.T) {
 		{trace.Whole, []string{"rc", HasBox}, trace.B, true, true},
 		{trace.Whole, []string{"rc"}, trace.A, false, false},
 	} {
-		h := header(0, 1, false)
-		j := NewJudge(*h, nil, Options{Features: c.features})
-		conn := trace.Conn{Hop: c.hop}
-		if by, at := j.standsIn(&conn, c.req); by != c.by || at != c.at {
+		if by, at := standsIn(c.hop, c.req, c.features); by != c.by || at != c.at {
 			t.Errorf("hop %v, %v, requests of %v: by %v, at %v", c.hop, c.features, c.req, by, at)
 		}
 	}

@@ -146,7 +146,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	}
 	c.Alone = len(j.header.Conns) == 1
 	c.Between, c.Inferred = j.header.Between, j.header.Inferred
-	c.ByBox, c.AtBox = j.standsIn(conn, side)
+	c.ByBox, c.AtBox = standsIn(conn.Hop, side, j.opts.declared(side))
 	c.behind, c.owner = j.header.BehindLine(), j
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)

@@ -135,7 +135,7 @@ func (r *readStream) afar(s *rule.Sight) {
 		c.Failf(rule.Responder, "%v %s %s", p.Opcode, c.Rel(p.PSN), wrong)
 		return
 	}
-	if c.AtBox && c.OtherHop() {
+	if c.AtBox && rule.OtherHop(c) {
 		c.Met() // the other hop shows whether all were sent, in order; PACK-READ-003, whether they passed
 		return
 	}
