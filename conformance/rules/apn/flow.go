@@ -25,7 +25,12 @@ type flow struct {
 	port    uint64         // packets that the port has sent, at the latest one of the flow
 	back    uint64         // packets that the peer's port has sent, at the latest answer
 	heard   vtime.Time     // arrival of the latest answer; 0 before the first
+	acked   int            // messages answered
+	wide    int            // most messages that were posted and not answered
+	unused  vtime.Duration // time before the first answer that the line was idle for want of posts
+	ready   vtime.Time     // from then on the oldest message that waits could leave; valid when sent < posted
 	idle    vtime.Duration // time that the line was idle while warm
+	held    vtime.Duration // part of idle in which a message waited
 	warm    bool           // one RTT has passed since begin
 	settled vtime.Time     // when warm was set
 	// the queue was empty, or one packet was sent in the first RTT with room for more: no work was left
@@ -57,7 +62,7 @@ func (f *flow) sight(s *rule.Sight) {
 	case s.Point == trace.RequesterOut:
 		f.packet(s)
 	case s.Point == trace.RequesterIn:
-		f.heard = s.At
+		f.answered(s)
 	case f.sent > 0:
 		f.spoilt = f.spoilt || f.c.PeerPort.Packets != f.back+1
 		f.back = f.c.PeerPort.Packets
@@ -78,19 +83,42 @@ func (f *flow) hastened(s *rule.Sight) bool {
 	return f.crossed[other] > 0 && f.crossed[way]+f.crossed[other] < f.c.Attr.Path.RTT/100*99
 }
 
-// event detects work that is posted long after there was room for it, so that the queue waits for its user. Before the
-// first answer there is room from the beginning, so a user that lets the line idle has nothing to send.
+// answered processes an answer that arrives. A message that is posted beyond the depth waits for it.
+func (f *flow) answered(s *rule.Sight) {
+	f.heard = s.At
+	if f.sent-f.acked >= f.depth() {
+		f.ready = s.At
+	}
+	if last, ok := rule.Acknowledged(s.Pkt); ok {
+		f.acked = max(f.acked, last.Next().Sub(f.c.Start))
+	}
+}
+
+// depth returns the places of the queue that are always in use while there is work: with one completion in m signalled,
+// m - 1 answered messages may still be in the queue.
+func (f *flow) depth() int { return f.c.Attr.QueueDepth - max(0, f.c.Attr.CQModeration-1) }
+
+// event processes a post. Work that is posted long after there was room for it shows that the queue waits for its user.
+// Before the first answer there is room from the beginning, so a user that lets the line idle has nothing to send.
 func (f *flow) event(e *trace.Event) {
-	switch {
-	case e.Kind != trace.Post || !f.c.Mine(e):
+	if e.Kind != trace.Post || !f.c.Mine(e) {
 		return
+	}
+	all := f.posted == f.sent
+	if all {
+		f.ready = e.At
+	}
+	switch {
 	case f.heard != 0:
 		f.spoilt = f.spoilt || e.At.Sub(f.heard) > hosts
-	case f.sent > 0 && f.sent == f.posted:
-		f.spoilt = f.spoilt || e.At.Sub(f.last) > hostsOf(f.c)
+	case f.sent > 0 && all:
+		f.unused += max(0, e.At.Sub(f.last))
+		f.spoilt = f.spoilt || f.unused > hostsOf(f.c)
 	}
-	f.sparse = f.sparse || f.sent > 0 && f.c.UNA == f.c.MAX && f.c.Attr.QueueDepth > max(1, f.c.Attr.CQModeration)
+	f.sparse = f.sparse || all && f.sent > 0 && f.c.UNA == f.c.MAX &&
+		f.c.Attr.QueueDepth > max(1, f.c.Attr.CQModeration)
 	f.posted++
+	f.wide = max(f.wide, f.posted-f.acked)
 }
 
 // packet processes a request that leaves. The line sends at the rate of the path; Sent is the time of the last bit.
@@ -109,6 +137,9 @@ func (f *flow) packet(s *rule.Sight) {
 	switch {
 	case f.warm:
 		f.idle += max(0, s.At.Sub(f.last)-took)
+		if f.sent < f.posted {
+			f.held += max(0, s.At.Sub(max(f.last, f.ready))-took)
+		}
 	case s.At.Sub(f.begin) > c.Attr.Path.RTT:
 		f.warm, f.settled = true, s.At
 		f.sparse = f.sparse || f.sent == 1 && c.Attr.QueueDepth > 1
@@ -147,7 +178,7 @@ var lineBusy = define(rule.Rule{
 func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(c.Attr)
-	span, depth := f.last.Sub(f.settled), c.Attr.QueueDepth-max(0, c.Attr.CQModeration-1)
+	span, depth := f.last.Sub(f.settled), f.depth()
 	if f.spoilt || f.sparse || !f.warm || !known || float64(depth) < want || span < 2*c.Attr.Path.RTT {
 		return
 	}
@@ -156,7 +187,8 @@ func (f *flow) judgeBusy() {
 	switch most := span/1000 + (span/f.cycle()+1)*stall; {
 	case most >= span: // so short a queue shows nothing
 	case f.idle > most:
-		f.slow("the line is busy for %.2f %% of the time after the first RTT, want %.2f %% with a queue of %d",
+		f.slow(f.patience(1000, hostsOf(c)),
+			"the line is busy for %.2f %% of the time after the first RTT, want %.2f %% with a queue of %d",
 			percent(span-f.idle, span), percent(span-most, span), c.Attr.QueueDepth)
 	default:
 		c.Met()
@@ -194,20 +226,28 @@ func (f *flow) judgeStarved() {
 	case float64(got) < 0.99*float64(model):
 		c.Fail(rule.Requester, text)
 	case float64(got) > 1.01*float64(model+hosts):
-		f.slow("%s", text)
+		f.slow(f.patience(100, hosts), "%s", text)
 	default:
 		c.Met()
 	}
 }
 
-// slow reports that less was sent than the queue allows, which is the requester's fault if it had work: that shows in
-// its posts.
-func (f *flow) slow(format string, args ...any) {
-	if !f.c.Offers(rule.Done) {
+// slow reports that less was sent than the queue allows. That is the requester's fault if the line was idle for longer
+// than most while a message waited, or if part of the queue was never used: both show in its posts. Otherwise its user
+// had no work, or the answers came late.
+func (f *flow) slow(most vtime.Duration, format string, args ...any) {
+	switch {
+	case !f.c.Offers(rule.Done), f.posted < f.sent:
 		f.c.Doubt("whether the requester had work is not known")
-		return
+	case f.held > most, f.wide < f.depth():
+		f.c.Failf(rule.Requester, format, args...)
 	}
-	f.c.Failf(rule.Requester, format, args...)
+}
+
+// patience returns how long messages may wait in all: one part in so many of the flow, and for the hosts in each cycle.
+func (f *flow) patience(parts int, each vtime.Duration) vtime.Duration {
+	span := f.last.Sub(f.settled)
+	return span/vtime.Duration(parts) + (span/f.cycle()+1)*each
 }
 
 // rate returns the layer-1 bit rate of a flow that sends a full queue of packets per cycle.

@@ -33,7 +33,7 @@ func (f *flow) judgeModerated() {
 	case most > 1.01*float64(depth):
 		c.Failf(rule.Requester, text, most, m, depth)
 	case least < 0.98*float64(m):
-		f.slow(text, most, m, depth)
+		f.slow(f.patience(100, hosts), text, most, m, depth)
 	default:
 		c.Met()
 	}
