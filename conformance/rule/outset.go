@@ -47,11 +47,22 @@ func unproven(c *Context, at vtime.Time, record uint64, who Blame) string {
 		return hoarded
 	case complete && c.Decoders[0] != nil && (c.Decoders[0].Blind || c.Decoders[1].Blind):
 		return "packets may have been recovered from repair packets, whose bytes the trace lacks"
+	case complete && divined(c, who):
+		return "new parameters (r, c) came without their announcement, and a receiver need not take them from repair packets"
 	case c.rule.Needs&Frames != 0 && unchecked(c.judge, record):
 		return "a frame of which the capture kept a part is not as expected: sent so, or damaged before the tap, whose " +
 			"place was inferred"
 	}
 	return preceded(c, at, record)
+}
+
+// divined reports whether an end decodes with parameters that it may know from repair packets alone.
+func divined(c *Context, who Blame) bool {
+	d := c.Decoders[1]
+	if who == Responder {
+		d = c.Decoders[0]
+	}
+	return d != nil && d.Divined
 }
 
 // unchecked reports whether the current packet shows a finding, may have been damaged before its tap, and was not

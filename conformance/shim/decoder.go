@@ -44,6 +44,7 @@ type Decoder struct {
 	Why      Failure   // why that block could not be repaired
 	Lacking  []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
 	Blind    bool      // the trace lacks the bytes from which the endpoint may have recovered a packet
+	Divined  bool      // (r, c) were taken from a repair packet, as no announcement had come: the endpoint may not do so
 
 	Source
 	above  Transport

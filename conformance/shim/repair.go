@@ -51,12 +51,15 @@ func (d *Decoder) announce(h *roce.Repair) {
 
 // agrees compares the parameters of a repair packet: "only if the (r, c) parameters used for decoding calculation align
 // with that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). A repair packet of a
-// newer epoch than any announced one counts as an announcement for the blocks after its own.
+// newer epoch than any announced one counts as an announcement for the blocks after its own. The paper leaves open what
+// a receiver does whose announcement was lost: it may as well go on as before, and recover nothing. One that is told to
+// adapt asked for the parameters.
 func (d *Decoder) agrees(h *roce.Repair) bool {
 	if int(h.R) == d.scheme.r && int(h.C) == d.scheme.c {
 		return true
 	}
 	if int8(h.Epoch-d.soon.epoch) > 0 || d.soon.pending && h.Epoch == d.soon.epoch {
+		d.Divined = d.Divined || h.Epoch != d.soon.epoch && d.Receiver.Params["adaptive"] != "true"
 		d.soon = announced{true, int(h.R), int(h.C), h.Base.Add(int(h.N)), h.Epoch}
 		if d.soon.first == d.Next && d.Tracking {
 			d.open(d.Next)
