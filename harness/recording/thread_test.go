@@ -55,6 +55,9 @@ func TestAnotherConnectionOfAFlow(t *testing.T) {
 		"a late answer to an earlier connection": {ask + answer + "@20..21 A>B SEND_ONLY psn=+5 len=1 A\n@22..23 A>B " +
 			"SEND_ONLY psn=+4 len=1 A\n@30..39 B>A ACK psn=+5 msn=2\n@40..49 B>A ACK psn=+4 msn=1\n",
 			map[int]uint16{3: 50001}, true},
+		"data with repair packets, which are longer": {"@1..9 A>B READ_REQUEST psn=+4 dmalen=257 A\n@10..19 B>A " +
+			"READ_RESP_FIRST psn=+4 msn=1 len=256\n@11..20 B>A READ_RESP_LAST psn=+5 msn=1 len=1\n@12..21 B>A REPAIR " +
+			"bpsn=+4 isn=0 n=2 r=4 c=1 FIRST LAST K\n", nil, false},
 		"another first request, without an answer":   {ask + answer + "@30..39 A>B SEND_ONLY psn=+4 len=2 A\n", nil, true},
 		"the first request again, without an answer": {ask + answer + "@30..39 A>B SEND_ONLY psn=+4 len=1 A\n", nil, false},
 		"another MTU": {full + "@30..39 A>B WRITE_FIRST psn=+4 len=512\n@40..49 A>B WRITE_LAST psn=+5 len=1 A\n",

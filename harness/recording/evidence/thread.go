@@ -114,6 +114,8 @@ func (t *Threads) Takes(p *roce.Packet, port uint16, n int) {
 	switch o := p.Opcode; {
 	case o == roce.CNP || o.NumberedApart():
 		return
+	case o == roce.LoWAR: // has no PSN, and is longer than the packets that it protects
+		return
 	case o.IsResponse():
 		of = &t[1]
 	}
