@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // harmed writes a program: a shell script around an engine of this repository, whose command is in $E. The script must
@@ -76,12 +79,27 @@ func TestProgramAtFault(t *testing.T) {
 				t.Errorf("exit %d, %s %q, %+v, %d packets; want %q\n%s", o.code, r.Status, r.Reason, r.Fault,
 					r.Packets, c.says, o.stderr)
 			}
+			for _, text := range against(r, c.side) {
+				t.Errorf("the other end is blamed: %s", text)
+			}
 			if again := gauntlet(t, dir, "judge", r.Folder, "--json"); again.code != exitFailure ||
 				again.result(t).Status != "FAIL" {
 				t.Errorf("judged again: exit %d, %s", again.code, again.result(t).Reason)
 			}
 		})
 	}
+}
+
+// against lists what a result proves against another end than the one at fault.
+func against(r *model.Result, side string) (list []string) {
+	for i := range r.Verdicts {
+		for _, f := range r.Verdicts[i].Findings {
+			if r.Verdicts[i].Status == rule.Fail && f.Side != side {
+				list = append(list, f.Rule+": "+f.Text)
+			}
+		}
+	}
+	return list
 }
 
 // The failure of a harness process is the harness's fault, also when a program waits for that process.

@@ -24,6 +24,7 @@ import (
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
+	s.parties.Unsaid(&h)
 	if s.parties.Silent() {
 		leaveParts(&h)
 	}

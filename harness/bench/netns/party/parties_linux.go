@@ -60,6 +60,29 @@ func (p *Parties) Tells(kind string) bool {
 	})
 }
 
+// Unsaid takes from a header the reports of an end that was to leave a file of them and did not live to complete it:
+// what is missing in it proves nothing.
+func (p *Parties) Unsaid(h *trace.Header) {
+	whole := h.Reports
+	for side, e := range p.Ends {
+		if e == nil || p.said(side) {
+			continue
+		}
+		h.Reports = 0
+		for i := range h.Conns {
+			if p.said(1 - side) {
+				h.Conns[i].Ends[1-side].Reports |= whole
+			}
+		}
+	}
+}
+
+// said reports whether the file of an end has all that it reports, or that the end says its reports in lines.
+func (p *Parties) said(side int) bool {
+	e := p.Ends[side]
+	return e != nil && e.Caps != nil && (!e.Caps.Tells("file") || e.End.Event == contract.SaysStopped)
+}
+
 // Silent reports whether an endpoint over datagrams does not say what it declares and loses.
 func (p *Parties) Silent() bool {
 	return slices.ContainsFunc(p.Ends[:], func(e *Party) bool {

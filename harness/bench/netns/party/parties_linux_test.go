@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -42,6 +43,30 @@ func TestPartiesAddUp(t *testing.T) {
 	}
 	if alone := (&Parties{Ends: [2]*Party{a, nil}}); len(alone.All()) != 1 || alone.Ends[1].Said() != nil {
 		t.Error("where a device stands there is a program")
+	}
+}
+
+// What an end did not live to write to its file proves nothing; what the other end says still counts.
+func TestUnsaid(t *testing.T) {
+	of := func(reports, event string) *Party {
+		return &Party{Caps: &contract.Capabilities{Reports: reports}, End: contract.Report{Event: event}}
+	}
+	whole, cut, lines := of("cqe file", contract.SaysStopped), of("cqe file", ""), of("cqe", "")
+	for _, c := range []struct {
+		ends      [2]*Party
+		all, a, b trace.Reports
+	}{
+		{[2]*Party{whole, lines}, trace.ReportCQE, 0, 0},
+		{[2]*Party{whole, cut}, 0, trace.ReportCQE, 0},
+		{[2]*Party{cut, lines}, 0, 0, trace.ReportCQE},
+		{[2]*Party{cut, cut}, 0, 0, 0},
+		{[2]*Party{nil, cut}, 0, 0, 0},
+	} {
+		h := trace.Header{Reports: trace.ReportCQE, Conns: make([]trace.Conn, 1)}
+		(&Parties{Ends: c.ends}).Unsaid(&h)
+		if ends := &h.Conns[0].Ends; h.Reports != c.all || ends[0].Reports != c.a || ends[1].Reports != c.b {
+			t.Errorf("%v, at A %v, at B %v; want %v, %v, %v", h.Reports, ends[0].Reports, ends[1].Reports, c.all, c.a, c.b)
+		}
 	}
 }
 

@@ -27,6 +27,9 @@ func newEventFile(role, path string, h trace.Header) (*eventFile, error) {
 // Event implements drive.Observer.
 func (e *eventFile) Event(ev *trace.Event) { e.out.Event(ev) }
 
+// flush makes what was reported so far readable: a run whose other end fails is judged by it.
+func (e *eventFile) flush() error { return e.out.Flush() }
+
 // end completes the file: nothing is reported after it.
 func (e *eventFile) end(at vtime.Time) error {
 	e.out.End(at)

@@ -122,7 +122,7 @@ func (p *process) stop() error {
 	}
 	var err error
 	a.Memory, err = json.Marshal(a.work)
-	return errors.Join(err, p.say(a.Report))
+	return errors.Join(err, p.events.flush(), p.say(a.Report))
 }
 
 // verify compares the memory with the requests of the peer, from its stopped report, and ends the report. Without such
