@@ -23,8 +23,11 @@ type Header struct {
 	Dilated  int     // seconds of the machine per second of the trace; 0 means 1
 	Reports  Reports // what both endpoints report beside the packets
 	// resolution of the time stamps of a foreign capture; 0 when they are exact; not written to files
-	Tick  vtime.Duration `json:"-"`
-	Conns []Conn
+	Tick vtime.Duration `json:"-"`
+	// Declares are the features that the program or image at A and at B declares, separated by spaces, as
+	// engine.Implementation.Declares has them; "" where the name of the implementation says them.
+	Declares [2]string
+	Conns    []Conn
 }
 
 // BehindLine reports whether the taps see a packet when its last bit has left the line, as in virtual time. Taps of

@@ -168,22 +168,10 @@ func schemes(dir string, who *passport.Subject) map[string]engine.Implementation
 		case dut.Known(name):
 			all[name] = dut.Describe(name)
 		default:
-			all[name] = declared(name, who.Declares)
+			all[name] = run.Program(name, who.Declares, all)
 		}
 	}
 	return all
-}
-
-// declared returns an implementation known only by the features that it declares, see engine.Implementation.Declares.
-func declared(name string, features []string) engine.Implementation {
-	if len(features) > 0 && features[0] == "rc" {
-		features = features[1:]
-	}
-	i := engine.Implementation{Name: name}
-	if len(features) > 0 {
-		i.Recover, i.Features = features[0], features[1:]
-	}
-	return i
 }
 
 // decided groups the IDs of rules by their verdicts in a run, without verdicts that decide nothing.

@@ -142,31 +142,53 @@ func (o *JudgeOptions) weigh(r *model.Result, seen *recording.Capture) {
 	waivers.Apply(r.Verdicts, o.Waivers, device, Today())
 }
 
-// declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.
-// An unknown device counts as one of ForeignScheme. The Spec of the run has the orders of each end; it may be nil.
-func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
-	names := [2]string{ForeignScheme, ForeignScheme}
-	var given engine.Params
-	if len(h.Conns) > 0 {
-		for side, end := range h.Conns[0].Ends {
-			if _, known := o.Schemes[end.Impl]; known {
-				names[side] = end.Impl
-			}
-		}
-		given = h.Conns[0].Ends[trace.A].QP.Params
+// implementation returns the implementation by which an end of a trace is judged: that of the scheme that the user
+// names, the one of that name, or a program that declares the given features. An unknown device counts as one of
+// ForeignScheme.
+func (o *JudgeOptions) implementation(name, declares string) engine.Implementation {
+	name = cmp.Or(o.Scheme, name)
+	switch impl, known := o.Schemes[name]; {
+	case known:
+		return impl
+	case o.Scheme != "":
+		return engine.Implementation{Name: name, Recover: name}
+	case declares != "":
+		return Program(name, strings.Fields(declares), o.Schemes)
 	}
-	if o.Scheme != "" {
-		names = [2]string{o.Scheme, o.Scheme}
+	if impl, known := o.Schemes[ForeignScheme]; known {
+		return impl
+	}
+	return engine.Implementation{Name: ForeignScheme, Recover: ForeignScheme}
+}
+
+// Program returns an implementation that is known by the features that it declares alone, which are those of
+// engine.Implementation.Declares. The schemes say what packets one over IP accepts.
+func Program(name string, features []string, schemes map[string]engine.Implementation) engine.Implementation {
+	i, rc := engine.Implementation{Name: name}, false
+	if len(features) > 0 && features[0] == "rc" {
+		features, rc = features[1:], true
+	}
+	if len(features) > 0 {
+		i.Recover, i.Features = features[0], features[1:]
+	}
+	if scheme := schemes[i.Recover]; !rc && scheme.OverIP() {
+		i.Accepts = scheme.Accepts
+	}
+	return i
+}
+
+// declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.
+// The Spec of the run has the orders of each end; it may be nil.
+func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
+	var ends [2]trace.End
+	if len(h.Conns) > 0 {
+		ends = h.Conns[0].Ends
 	}
 	var impls [2]engine.Implementation
-	for side, name := range names {
-		impl, known := o.Schemes[name]
-		if !known {
-			impl = engine.Implementation{Name: name, Recover: name}
-		}
-		impls[side] = impl
+	for side := range ends {
+		impls[side] = o.implementation(ends[side].Impl, h.Declares[side])
 	}
-	d := judging.Declared(impls, given)
+	d := judging.Declared(impls, ends[trace.A].QP.Params)
 	if s != nil && len(h.Conns) > 0 {
 		for side, end := range h.Conns[0].Ends {
 			s.QP[side].QueueDepth = end.QP.QueueDepth // the implementation may have chosen another than the Spec's

@@ -19,12 +19,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -107,6 +109,29 @@ func TestJudgeAgreesWithTheRun(t *testing.T) {
 		}
 		if d := cmp.Diff(r.Summary, again.Summary); d != "" || again.Status != r.Status || again.Impl != r.Impl {
 			t.Errorf("%s: %s\n%s", filepath.Base(path), again.Status, d)
+		}
+	}
+}
+
+// The trace of a program is judged by the scheme that the program declared, although its name says none.
+func TestJudgeOfAProgram(t *testing.T) {
+	o := options(t, lossy)
+	o.Impls = [2]engine.Implementation{gobackone.Implementation(), gobackone.Implementation()}
+	o.Spec.Impl = [2]string{"gobackone", "gobackone"}
+	want := statuses(execute(t, o).Verdicts)
+	raw, err := os.ReadFile(filepath.Join(o.Folder, recording.NDJSONName))
+	must(t, err)
+	for declares, ok := range map[string]bool{"rc gb1 sr extension dilate": true, "": false} {
+		text := strings.NewReplacer(`"impl":"gobackone"`, `"impl":"exec:/program"`, `"gauntlet":"trace",`,
+			`"gauntlet":"trace","declares":["`+declares+`","`+declares+`"],`).Replace(string(raw))
+		path := filepath.Join(t.TempDir(), "program.ndjson")
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+		r := judgeFolder(t, path)
+		if (len(failed(r)) == 0) != ok {
+			t.Errorf("declares %q: %v fail", declares, failed(r))
+		}
+		if got := statuses(r.Verdicts)["GB1-RACK-001"]; ok && got != want["GB1-RACK-001"] {
+			t.Errorf("GB1-RACK-001 is %s, was %s", got, want["GB1-RACK-001"])
 		}
 	}
 }

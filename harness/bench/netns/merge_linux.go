@@ -8,13 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -23,6 +26,7 @@ import (
 // that exists.
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
+	declare(&h, s.job.Impls)
 	h.Reports &= reports(&s.parties)
 	s.parties.Unsaid(&h)
 	if s.parties.Silent() {
@@ -60,6 +64,16 @@ func (s *session) merge(whole bool) error {
 		err = closeErr
 	}
 	return err
+}
+
+// declare notes in the header what the programs and images at the ends declare, so that the trace can be judged without
+// them.
+func declare(h *trace.Header, impls [2]engine.Implementation) {
+	for side := range impls {
+		if scenario.Foreign(impls[side].Name) {
+			h.Declares[side] = strings.Join(impls[side].Declares(), " ")
+		}
+	}
 }
 
 // reports is the set of reports that all ends make: a rule that needs more is INCONCLUSIVE.

@@ -60,6 +60,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 		bit, _ := trace.ParseReport(name)
 		h.Reports |= bit
 	}
+	if first.Declares != nil {
+		for side, words := range first.Declares {
+			h.Declares[side] = quote.Line(words, quote.Sentence)
+		}
+	}
 	return in, in.conns(first.Conns)
 }
 

@@ -29,13 +29,14 @@ type Writer struct {
 
 // headerLine is the first line.
 type headerLine struct {
-	Gauntlet string   `json:"gauntlet"`
-	Version  int      `json:"version"`
-	Bench    string   `json:"bench"`
-	Dilated  int      `json:"dilated,omitempty"`
-	Taps     string   `json:"taps"`
-	Reports  []string `json:"reports"`
-	Conns    int      `json:"conns"`
+	Gauntlet string     `json:"gauntlet"`
+	Version  int        `json:"version"`
+	Bench    string     `json:"bench"`
+	Dilated  int        `json:"dilated,omitempty"`
+	Taps     string     `json:"taps"`
+	Reports  []string   `json:"reports"`
+	Declares *[2]string `json:"declares,omitempty"`
+	Conns    int        `json:"conns"`
 }
 
 // connLine is one connection. The attributes of a QP keep the names that package engine gives them.
@@ -65,6 +66,9 @@ func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h),
 		Dilated: h.Dilated, Reports: h.Reports.Names(), Conns: len(h.Conns)}
+	if h.Declares != [2]string{} {
+		first.Declares = &h.Declares
+	}
 	out.marshal(first)
 	for i := range h.Conns {
 		c := &h.Conns[i]
