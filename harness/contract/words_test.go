@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
@@ -96,6 +98,22 @@ func TestWordsAreInTheContract(t *testing.T) {
 	for _, w := range slices.Concat(contract.Recoveries(), contract.Features()) {
 		if !slices.Contains(words, w) {
 			t.Errorf("images/CONTRACT.md does not name %s", w)
+		}
+	}
+}
+
+// The page names the opcodes of the schemes that IBTA does not know.
+func TestPageNamesOpcodes(t *testing.T) {
+	page, err := os.ReadFile("../../images/CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []roce.Opcode{roce.XSendFirst, roce.XReadRequest, roce.XReadRespFirst, roce.XReadRespOnly,
+		roce.XAtomicAck, roce.XCompareSwap, roce.XFetchAdd, roce.IRNNack, roce.IRNReadAck, roce.RACK, roce.FSendFirst,
+		roce.FReadRequest, roce.FReadRespFirst, roce.FReadRespOnly, roce.FaSRSack, roce.FaSRReadAck,
+		roce.FaSRSackOverflow, roce.FNACK} {
+		if code := fmt.Sprintf("0x%02X", int(op)); !strings.Contains(string(page), code) {
+			t.Errorf("images/CONTRACT.md does not name %s, %s", code, op)
 		}
 	}
 }
