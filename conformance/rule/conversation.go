@@ -48,7 +48,6 @@ type Conversation struct {
 	Ended     psn.PSN // last PSN of the newest request completed; valid when MSN > 0 and Ended < EPSN
 	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
 	Fatal     bool    // the responder's QP is in error: it sent a fatal NAK (0x61 to 0x63), or reports so, see Breaks
-	Onward    bool    // the latest answer that acknowledges requests acknowledges more than the one before
 	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
 	rising    bool    // the requester keeps an early READ response only if it is newer than all that it holds
 	behind    bool    // taps see a packet when its last bit has left the line

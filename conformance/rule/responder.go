@@ -251,13 +251,16 @@ func (c *Conversation) unanswered() int {
 	return c.EPSN.Sub(c.Start)
 }
 
+// Furthers reports whether an answer that leaves, and acknowledges last, acknowledges more than the one before.
+func Furthers(c *Context, last psn.PSN) bool {
+	return !c.responder.passes || c.responder.passed.Less(last)
+}
+
 // responseSent updates the state by a response that leaves.
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
 	if last, ok := Acknowledged(p); ok {
-		r := &c.responder
-		c.Onward = !r.passes || r.passed.Less(last)
-		r.passed, r.passes = last, true
+		c.responder.passed, c.responder.passes = last, true
 	}
 	c.names(p)
 	if p.Opcode == roce.FNACK {

@@ -43,7 +43,7 @@ func (a *ackDemand) sight(s *rule.Sight) {
 		upTo = p.PSN // the QP is in error
 	}
 	a.ack.Discharge(func(d rule.Debt) bool { return refused || ok && d.PSN.LessEq(upTo) })
-	if a.c.Onward {
+	if ok && rule.Furthers(a.c, upTo) {
 		a.ack.Restart(s.At) // answers to earlier requests leave first
 	}
 }
