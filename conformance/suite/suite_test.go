@@ -64,6 +64,9 @@ func TestConformance(t *testing.T) {
 		Features: declared(),
 		Run:      play(sim.Bench{}, all.Find)})
 	specs, reports := fromFlags()
+	if out, err := os.Stdout.Stat(); err != nil || out.Mode()&os.ModeCharDevice == 0 {
+		reports.NoColor = true // not on a terminal
+	}
 	ginkgo.RunSpecs(t, "conformance", specs, reports)
 }
 
