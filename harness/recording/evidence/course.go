@@ -39,6 +39,7 @@ type course struct {
 	overdue  overdue
 	holes    holes
 	round    round
+	coded    moment     // request after the newest that was repaired and has not passed
 	swapped  psn.PSN    // request that passed after later ones, within swapTime and no retransmission
 	later    psn.PSN    // PSN after those later ones; they follow swapped when it is valid
 	asked    vtime.Time // time of the newest request
@@ -49,7 +50,7 @@ type course struct {
 	apart    bool // a READ was requested whose responses are in another PSN space
 	acks     ackOrder
 	swaps    bool           // the responder took requests that passed out of order
-	before   bool           // the requester went back to a packet that had not passed
+	before   bool           // the requester went back to a packet that had not passed, or repaired it
 	denied   moment         // request that had passed when a sequence NAK named it, and that was not acknowledged since
 	behind   bool           // a denied request was sent again
 	deaf     bool           // the requester sent again long after the answers to it had passed
@@ -89,12 +90,13 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	c.reuse.asks(s, s.PSN.Add(span))
 	if !exact {
 		c.begun, c.jump, c.owed.valid, c.nak, c.awaited = false, moment{}, false, moment{}, moment{}
-		c.holes = holes{}
+		c.holes, c.coded = holes{}, moment{}
 		c.settled = settled{lost: true}
 		return
 	}
 	p, at, end := s.PSN, s.At, s.PSN.Add(span)
 	c.round.passes(p, end)
+	c.goesOn(p)
 	c.pause = max(c.pause, at.Sub(c.asked))
 	c.settled.passes(at)
 	begins := c.settled.sent(p, end, s.Opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
@@ -237,12 +239,12 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 		c.behind = true
 	}
 	if c.skip.valid && p == c.skip.psn {
-		c.goesBack()
+		c.unsighted()
 		c.skip.valid = false
 	}
 	if c.jump.valid && p == c.jump.psn {
 		if c.resent || asked || at.Sub(c.jump.at) > swapTime {
-			c.goesBack()
+			c.unsighted()
 		} else {
 			c.requester.crossed++
 			if c.newest.Sub(p) < farPSN {
@@ -261,8 +263,9 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	}
 }
 
-// goesBack notes that the requester goes back to a packet as to one that it has sent, and that had not passed.
-func (c *course) goesBack() {
+// unsighted notes that the requester goes back to a packet as to one that it has sent, or repairs it, and that it had
+// not passed.
+func (c *course) unsighted() {
 	c.requester.gaps++
 	c.before = true
 }

@@ -91,11 +91,17 @@ func (r *round) next(p psn.PSN) psn.PSN {
 	return psn.Max(p, r.to)
 }
 
-// repair processes a repair packet.
+// repair processes a repair packet. Its sender has sent the request that it repairs, which was lost before the tap if
+// it has not passed.
 func (c *course) repair(s *Sighting) {
 	p, _, ok := c.round.repairs(s)
 	if !ok || !c.begun || p.Less(c.first) || p.Sub(c.newest) >= farPSN {
 		return
+	}
+	if p.Less(c.newest) {
+		c.unsighted()
+	} else { // perhaps a repair packet with a wrong PSN
+		c.coded = moment{p, s.At, true}
 	}
 	c.holes.leave(c.newest, p)
 	c.holes.fill(p, p.Next())
@@ -105,6 +111,17 @@ func (c *course) repair(s *Sighting) {
 		c.expected, c.ahead = c.round.next(p.Next()), false
 	}
 	c.jump.valid = c.jump.valid && c.jump.psn != p
+}
+
+// goesOn processes a request at p for the repaired request that comes next: it was sent, if a later one passes first.
+func (c *course) goesOn(p psn.PSN) {
+	if !c.coded.valid || p.Less(c.coded.psn) {
+		return
+	}
+	if c.coded.psn.Less(p) {
+		c.unsighted()
+	}
+	c.coded.valid = false
 }
 
 // repair processes a repair packet. The request that it repairs draws an answer, and so may one that had come before.
